@@ -283,7 +283,10 @@ def test_budgets_are_read_as_people_write_them(text: str, expected: SpendingLimi
     "text", ["", "much", "5 francs", "5, 6", "-1", "3 tokens, 4 tokens", "1e9", "1,5M tokens", "1,000 tokens", "5,00"]
 )
 def test_a_budget_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match=r"^budget = .* \(argument\) is not allowed\. Use money, tokens or calls"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"^budget = .* \(argument\) is not allowed\. Use money in the setting currency, tokens or calls",
+    ):
         Settings(budget=text)
 
 

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from quipu.cli.output import one_line, spent, styled, table
+from quipu.cli.output import one_line, print_table, spent, styled, table
 from quipu.cli.terminal import clean
 from quipu.model.answer import Answer, Citation
 from quipu.model.evidence import Evidence, Hit, Trace
@@ -177,10 +177,10 @@ def _render_seeds(console: Console, evidence: Evidence) -> None:
 def _render_hits(console: Console, section: str, hits: tuple[Hit, ...]) -> None:
     if not hits:
         return
-    listing = table("rank", section, "score", "reason", right=["rank", "score"])
+    listing = table("rank", section, "score", "reason", right=["rank", "score"], ids=[section])
     for rank, hit in enumerate(hits[:_MAX_HITS], 1):
         listing.add_row(str(rank), styled(hit.id), f"{hit.score:.4f}", styled(hit.reason))
-    console.print(listing)
+    print_table(console, listing)
     if len(hits) > _MAX_HITS:
         console.print(
             f"… and {format_count(len(hits) - _MAX_HITS, f'more {_noun(section)}')}; --json shows all.", style="dim"

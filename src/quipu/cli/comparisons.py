@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from quipu.cli.answers import panel_of, render_panels
-from quipu.cli.output import Column, money, one_line, print_wide, styled, table
+from quipu.cli.output import Column, in_currency, money, one_line, print_wide, styled, table
 from quipu.cli.terminal import clean_name
 from quipu.model.answer import Answer, Citation, Comparison, RankedChunk, StrategyResult
 from quipu.text.formatting import format_count
@@ -59,7 +59,7 @@ def _figures(comparison: Comparison) -> list[Column]:
         if name in _ALWAYS or any(map(of, rows))
     ]
     if any(map(_cost, rows)):
-        columns.append(_numbers("money", comparison, lambda row: money(_cost(row))))
+        columns.append(_numbers(in_currency("money"), comparison, lambda row: money(_cost(row))))
     columns.append(_numbers("ms", comparison, lambda row: f"{row.ms:,.0f}"))
     generators = tuple(map(_generator, rows))
     if len({cell.plain for cell in generators}) > 1:

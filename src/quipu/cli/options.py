@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import quipu
+from quipu.model.usage import USD
 
 _META = "quipu."
 _SHARED = "Shared options, before or after the command"
@@ -25,6 +26,17 @@ def shared() -> Shared:
     """Return the shared options of the command that is running."""
     meta = click.get_current_context().meta
     return Shared(index=meta.get(_META + "index"), as_json=meta.get(_META + "json", False))
+
+
+def remember_currency(currency: str) -> None:
+    """Remember the currency of the settings of the command that is running, for `current_currency`."""
+    click.get_current_context().meta[_META + "currency"] = currency
+
+
+def current_currency() -> str:
+    """Return the currency in which the command that is running prints money."""
+    context = click.get_current_context(silent=True)
+    return str(context.meta.get(_META + "currency", USD)) if context else USD
 
 
 class QuipuCommand(click.Command):
@@ -143,7 +155,8 @@ def _write_examples(examples: tuple[str, ...], formatter: click.HelpFormatter) -
 budget_option = click.option(
     "--budget",
     metavar="AMOUNT",
-    help='Spending limit for models: money, tokens or calls, as in 5.00, "2M tokens" or "300 calls".',
+    help="Spending limit for models: money in the setting currency, tokens or calls, as in 5.00, "
+    '"2M tokens" or "300 calls".',
 )
 
 no_model_option = click.option(

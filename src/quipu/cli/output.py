@@ -12,18 +12,20 @@ import click
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from quipu.cli.options import shared
+from quipu.cli.options import current_currency, shared
 from quipu.cli.terminal import clean, clean_json, clean_name
 from quipu.model.chat import Role
-from quipu.model.usage import MICRO, UsageRow, total
+from quipu.model.usage import MICRO, Estimate, UsageRow, total
 from quipu.text.formatting import format_count
 
 Value = TypeVar("Value")
 
 _PIPE_WIDTH = 120
+_MIN_TEXT_CELLS = 16  # of a column beside ids, if it has that much text
 
 
 def emit(value: Value, render: Callable[[Console, Value], None]) -> None:
@@ -68,12 +70,52 @@ def named(name: str, style: str = "") -> Text:
     return styled(clean_name(name), style)
 
 
-def table(*columns: str, right: Iterable[str] = (), title: str = "") -> Table:
-    """Return an empty table; the columns named in `right` hold numbers. Cells wrap, so that ids can be copied whole."""
+def table(*columns: str, right: Iterable[str] = (), ids: Iterable[str] = (), title: str = "") -> Table:
+    """Return an empty table. Cells wrap, but not those of the columns named in `ids`: print these with `print_table`.
+
+    The columns named in `right` hold numbers.
+    """
     listing = Table(box=SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False, show_edge=False)
     for name in columns:
-        listing.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        listing.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=name in ids)
     return listing
+
+
+def print_table(console: Console, listing: Table) -> None:
+    """Print a table so that its ids can be copied whole: they are never wrapped or cut.
+
+    If they leave too little room for the other columns, each row is printed as lines instead.
+    """
+    widths = [max(map(_width, (column.header, *column.cells))) for column in listing.columns]
+    needed = _GAP * (len(widths) - 1)
+    for column, width in zip(listing.columns, widths, strict=True):
+        column.min_width = width if column.no_wrap else None
+        needed += width if column.no_wrap else min(width, _MIN_TEXT_CELLS)
+    if needed <= console.width:
+        console.print(listing)
+    else:
+        _print_rows(console, listing)
+
+
+def _print_rows(console: Console, listing: Table) -> None:
+    """Print each row as a line for each id, which only the terminal may wrap, and one for all else."""
+    if listing.title:
+        console.print(listing.title, style="italic")
+    for cells in zip(*(column.cells for column in listing.columns), strict=True):
+        heading = ""
+        others: list[Text] = []
+        for column, cell in zip(listing.columns, cells, strict=True):
+            text = cell if isinstance(cell, Text) else Text(str(cell))
+            if column.no_wrap:
+                console.print(Text.assemble((heading, "dim"), text), soft_wrap=True)
+                heading = f"  {column.header}: "
+            elif text.plain:
+                others.append(Text.assemble((f"{column.header}: ", "dim"), text))
+        console.print(Padding(Text("; ").join(others), (0, 0, 0, 2)))
+
+
+def _width(cell: object) -> int:
+    return max(map(cell_len, str(cell).splitlines()), default=0)
 
 
 def _console(*, is_stderr: bool) -> Console:
@@ -84,7 +126,8 @@ def _console(*, is_stderr: bool) -> Console:
 
 def _jsonable(value: object) -> object:
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
+        by_name = {field.name: getattr(value, field.name) for field in fields(value)}
+        return by_name | {"currency": current_currency()} if isinstance(value, UsageRow | Estimate) else by_name
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Path):
@@ -145,10 +188,20 @@ def _parts(columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
         yield part
 
 
+def in_currency(noun: str) -> str:
+    """Return the heading of figures that are money, as in "cost, USD"."""
+    return f"{noun}, {current_currency()}"
+
+
 def money(micro: int) -> str:
-    """Return millionths of a unit as money: cents, or as many digits as a small sum needs."""
+    """Return millionths of a unit with two digits after the point, or as many as a small sum needs."""
     value = micro / MICRO
     return f"{value:,.2f}" if value >= 1 or not value else f"{value:.4f}"
+
+
+def amount(micro: int) -> str:
+    """Return millionths of a unit as money with its currency, as in "0.0012 USD"."""
+    return f"{money(micro)} {current_currency()}"
 
 
 def tokens(n: int) -> str:
@@ -165,14 +218,14 @@ def duration(seconds: float) -> str:
 
 
 def spent(rows: Sequence[UsageRow]) -> str:
-    """Return the calls of models and their cost, as in "2 calls: 3,210 tokens in, 120 out, 0.0012"."""
+    """Return the calls of models and their cost, as in "2 calls: 3,210 tokens in, 120 out, 0.0012 USD"."""
     sums = total(rows)
     parts = [f"{tokens(sums.tokens.input)} tokens in", f"{tokens(sums.tokens.output)} out"]
     if sums.tokens.cached:
         parts.insert(1, f"{tokens(sums.tokens.cached)} of them cached")
     if sums.n_unpriced < sums.n_calls:
-        parts.append(money(sums.cost) + (f" ({sums.n_unpriced:,} without a price)" if sums.n_unpriced else ""))
-    broken = f"; {sums.n_interrupted:,} broke off, at most {money(sums.interrupted_cost)} more"
+        parts.append(amount(sums.cost) + (f" ({sums.n_unpriced:,} without a price)" if sums.n_unpriced else ""))
+    broken = f"; {sums.n_interrupted:,} broke off, at most {amount(sums.interrupted_cost)} more"
     return f"{format_count(sums.n_calls, 'call')}: {', '.join(parts)}{broken if sums.n_interrupted else ''}"
 
 

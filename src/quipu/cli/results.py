@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from quipu.cli.output import duration, emit, money, named, spent, styled, table, tokens
+from quipu.cli.output import amount, duration, emit, in_currency, money, named, spent, styled, table, tokens
 from quipu.cli.session import command_line
 from quipu.model.derivation import DerivationResult, DerivationState, Freshness
 from quipu.model.document import UNSURE, Document
@@ -267,12 +267,12 @@ def _render_ranges(console: Console, estimate: Estimate) -> None:
         listing.add_row("tokens in", *_range_cells(estimate.input_tokens, count))
         listing.add_row("tokens out", *_range_cells(estimate.output_tokens, count))
         if estimate.cost is not None:
-            listing.add_row("money", *_range_cells(estimate.cost, price))
+            listing.add_row(in_currency("money"), *_range_cells(estimate.cost, price))
         listing.add_row("time", *_range_cells(estimate.seconds, duration))
     if estimate.embedded_tokens is not None:
         listing.add_row(f"tokens of vectors, {estimate.embedder}", *_range_cells(estimate.embedded_tokens, count))
     if estimate.embedding_cost is not None:
-        listing.add_row("money for vectors", *_range_cells(estimate.embedding_cost, price))
+        listing.add_row(in_currency("money for vectors"), *_range_cells(estimate.embedding_cost, price))
     if listing.row_count:
         console.print(listing)
 
@@ -285,7 +285,7 @@ def _render_basis(console: Console, estimate: Estimate) -> None:
     if estimate.sample_calls:
         console.print(
             f"The sample took {format_count(estimate.sample_calls, 'call')}"
-            + (f" and {money(estimate.sample_cost)}" if estimate.cost is not None else "")
+            + (f" and {amount(estimate.sample_cost)}" if estimate.cost is not None else "")
             + ". Its replies are kept and count as cached."
         )
     if estimate.n_sample_failed:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import click
 
 from quipu.cli.errors import WorkStopped
-from quipu.cli.options import shared
+from quipu.cli.options import remember_currency, shared
 from quipu.text.formatting import format_count
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def load_settings(*, has_no_model: bool = False, **arguments: "SettingValue") ->
     from quipu.settings import Settings
 
     settings = Settings(index=shared().index, **arguments)
+    remember_currency(settings.currency)
     return settings.without_models() if has_no_model else settings
 
 

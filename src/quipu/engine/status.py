@@ -134,7 +134,8 @@ def with_price(cost: RefreshCost, price: Price | None) -> RefreshCost:
     """Return a cost with its amount of money, where the price is known."""
     if price is None or not cost.n_calls:
         return cost
-    return replace(cost, money=price.cost(TokenCount(input=cost.input_tokens, output=cost.output_tokens)))
+    money = price.cost(TokenCount(input=cost.input_tokens, output=cost.output_tokens))
+    return replace(cost, money=money, currency=price.currency)
 
 
 def _stale_note(state: DerivationState) -> str:

@@ -37,7 +37,7 @@ class Freshness(StrEnum):
 class RefreshCost:
     """The estimated cost of a refresh: calls of a language model, their tokens, and texts to embed.
 
-    `money` is the cost of the calls in millionths of the currency unit, None if no price is known.
+    `money` is the cost of the calls in millionths of a unit of `currency`, None if no price is known.
     """
 
     n_calls: int = 0
@@ -45,6 +45,7 @@ class RefreshCost:
     output_tokens: int = 0
     n_texts: int = 0
     money: int | None = None
+    currency: str = ""
 
     def __add__(self, other: "RefreshCost") -> "RefreshCost":
         """Return the sum. It has no price if one of the two needs calls that have no price."""
@@ -55,6 +56,7 @@ class RefreshCost:
             output_tokens=self.output_tokens + other.output_tokens,
             n_texts=self.n_texts + other.n_texts,
             money=(self.money or 0) + (other.money or 0) if is_priced else None,
+            currency=self.currency or other.currency,
         )
 
 

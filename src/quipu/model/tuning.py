@@ -63,13 +63,14 @@ class ExtractionComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningCost:
-    """The estimated cost of tuning. `money` is in millionths of the currency unit, None if no price is known."""
+    """The estimated cost of tuning. `money` is in millionths of a unit of `currency`, None if no price is known."""
 
     model: str
     calls: Range
     input_tokens: Range
     output_tokens: Range
     money: Range | None = None
+    currency: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from functools import reduce
 
 from quipu.model.chat import TokenCount
 
+USD = "USD"  # the currency of the built-in prices, and the default
 MICRO = 1_000_000  # money is counted in millionths of the currency unit, so that sums are exact
 
 
@@ -73,11 +74,12 @@ def total(rows: Iterable[UsageRow]) -> UsageRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """The price of a million tokens, in units of the currency. `cached` is None if it equals `input`."""
+    """The price of a million tokens, in units of `currency`. `cached` is None if it equals `input`."""
 
     input: float
     output: float
     cached: float | None = None
+    currency: str = USD
 
     def cost(self, tokens: TokenCount) -> int:
         """Return the cost of these tokens in millionths of a unit, rounded up."""
@@ -88,11 +90,12 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingLimit:
-    """The most that a piece of work may spend; None means no limit. `cost` is in millionths of a unit."""
+    """The most that a piece of work may spend; None means no limit. `cost` is in millionths of a unit of `currency`."""
 
     cost: int | None = None
     tokens: int | None = None
     calls: int | None = None
+    currency: str = USD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Settings: arguments, then the environment, then quipu.toml, then defaults; nothing else reads any of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -12,7 +12,7 @@ from quipu.model.chat import PromptText, Role
 from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.model.options import Options, OptionValue, build_from_settings, options_in
 from quipu.model.query import Query
-from quipu.model.usage import SpendingLimit
+from quipu.model.usage import USD, SpendingLimit
 from quipu.retrieve import strategies_by_options
 from quipu.settings.sources import (
     CONFIG_NAME,
@@ -44,6 +44,7 @@ from quipu.settings.values import (
     AutoPercentile,
     AutoTokens,
     ChunkerName,
+    CurrencyName,
     FilePath,
     ModelName,
     Seconds,
@@ -118,6 +119,11 @@ class Settings(QuerySettings):
     )
     price: Annotated[tuple[InstanceOf[ModelPrice], ...], NoDecode] = Field(
         (), description="Prices of models; they override the built-in table.", json_schema_extra={"allowed": PRICES}
+    )
+    currency: CurrencyName = Field(
+        USD,
+        description="Currency of money: of prices, costs and the budget. Built-in prices are in USD and are used only "
+        "with it; with another, give prices in [[price]] tables.",
     )
     prompts: Annotated[tuple[InstanceOf[PromptText], ...], NoDecode] = Field(
         (),
@@ -252,7 +258,7 @@ class Settings(QuerySettings):
     @property
     def spending(self) -> SpendingLimit:
         """The spending limit on models."""
-        return parse_spending(self.budget) if self.budget else SpendingLimit()
+        return replace(parse_spending(self.budget) if self.budget else SpendingLimit(), currency=self.currency)
 
     @property
     def names_model(self) -> bool:

@@ -11,7 +11,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Validati
 from quipu.model.chunking import MAX_CHUNK_TOKENS, MAX_SEPARATOR
 from quipu.model.usage import MICRO, SpendingLimit
 
-SPENDING = 'money, tokens or calls, as in "5.00", "2M tokens" or "5.00, 300 calls"; no comma within a number'
+SPENDING = (
+    'money in the setting currency, tokens or calls, as in "5.00", "2M tokens" or "5.00, 300 calls"; no comma within '
+    "a number"
+)
 
 _PART = re.compile(r"[$€£]?\s*(\d[\d_]*(?:\.\d+)?)\s*([km]?)\s*(tokens?|calls?|)", re.IGNORECASE)
 _COMMA_IN_NUMBER = re.compile(r"\d,\d")
@@ -35,7 +38,7 @@ def parse_spending(text: str) -> SpendingLimit:
         if kind in limits:
             raise ValueError(f"{kind} are given twice")
         limits[kind] = round(number * scale * (MICRO if kind == "cost" else 1))
-    return SpendingLimit(**limits)
+    return SpendingLimit(cost=limits.get("cost"), tokens=limits.get("tokens"), calls=limits.get("calls"))
 
 
 SettingValue = str | int | float | Path | None
@@ -99,6 +102,9 @@ AutoMoney = Annotated[Money | None, _AUTO]
 Seconds = Annotated[float, Field(ge=1.0, le=86_400.0)]
 ChunkerName = Literal["structure", "fixed", "separator", "semantic"]
 Separator = Annotated[str, Field(min_length=1, max_length=MAX_SEPARATOR)] | None
+CurrencyName = Annotated[
+    str, Field(pattern=r"^[A-Z]{3}$", json_schema_extra={"allowed": 'a code of three letters, as in "EUR"'})
+]
 ModelName = Annotated[str, Field(min_length=1)] | None
 Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$"), AfterValidator(_check_address)] | None
 Words = Annotated[str, Field(min_length=1)] | None

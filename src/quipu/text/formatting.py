@@ -18,7 +18,7 @@ def format_times(n: int) -> str:
 def format_cost(cost: RefreshCost) -> str:
     """Return a cost in words.
 
-    An example: "about 41 model calls (120,000 tokens in, 8,000 out, 0.0123), 300 texts to embed".
+    An example: "about 41 model calls (120,000 tokens in, 8,000 out, 0.0123 USD), 300 texts to embed".
     """
     parts = []
     if cost.n_calls:
@@ -26,7 +26,7 @@ def format_cost(cost: RefreshCost) -> str:
         if cost.input_tokens:
             details = [f"{format_count(cost.input_tokens, 'token')} in", f"{cost.output_tokens:,} out"]
         if cost.money is not None:
-            details.append(f"{cost.money / MICRO:.4f}")
+            details.append(f"{cost.money / MICRO:.4f} {cost.currency}".rstrip())
         in_brackets = f" ({', '.join(details)})" if details else ""
         parts.append(f"about {format_count(cost.n_calls, 'model call')}{in_brackets}")
     if cost.n_texts:

@@ -59,7 +59,7 @@ class Inventory:
 
 def take_inventory(settings: Settings) -> Inventory:
     """Return the models of the settings without a call. Raises InvalidInput as opening an index would."""
-    prices = PriceTable({entry.model: entry.price for entry in settings.price})
+    prices = PriceTable({entry.model: entry.price for entry in settings.price}, settings.currency)
     embedder = embedder_service(settings) if settings.embedder == "openai" else None
     reranker = reranker_service(settings)
     return Inventory(

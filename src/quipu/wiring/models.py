@@ -188,7 +188,7 @@ def _label(chat: ChatProvider) -> str:
 
 
 def _price_table(settings: Settings) -> PriceTable:
-    return PriceTable({entry.model: entry.price for entry in settings.price})
+    return PriceTable({entry.model: entry.price for entry in settings.price}, settings.currency)
 
 
 def _make_folder(record: Path) -> None:

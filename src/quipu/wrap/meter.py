@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TypeVar
 
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused
@@ -232,7 +233,7 @@ class SpendingBudget:
         if name == "calls":
             return OverBudget(f"The budget of {format_count(limit, 'call')} is used up.", remedy=_REMEDY)
         calls = format_count(self._spent.calls, "call")
-        write = _write_money if name == "cost" else _write_tokens
+        write = partial(_write_money, currency=self.limit.currency) if name == "cost" else _write_tokens
         return OverBudget(
             f"The budget of {write(limit)} does not allow another call: {write(spent)} spent in {calls}, "
             f"{write(max(limit - spent, 0))} left, and the next call may take {write(needed)}.",
@@ -244,6 +245,7 @@ def _write_tokens(n_tokens: int) -> str:
     return format_count(n_tokens, "token")
 
 
-def _write_money(cost: int) -> str:
+def _write_money(cost: int, currency: str) -> str:
     """Return an amount with two digits after the point, or more if it is small."""
-    return f"{cost / MICRO:,.2f}" if abs(cost) >= MICRO or not cost else f"{cost / MICRO:.6f}".rstrip("0")
+    figure = f"{cost / MICRO:,.2f}" if abs(cost) >= MICRO or not cost else f"{cost / MICRO:.6f}".rstrip("0")
+    return f"{figure} {currency}"

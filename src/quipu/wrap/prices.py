@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
-from quipu.model.usage import Price
+from quipu.model.usage import USD, Price
 
 # From the providers' public price lists of October 2025, in USD, for the standard tier and prompts of ordinary length.
 # Prices change and depend on contracts: users set the ones that matter in [[price]] tables. Uncertain ones are omitted.
@@ -63,10 +64,14 @@ _PRICES: Mapping[str, Price] = MappingProxyType(
 
 
 class PriceTable:
-    """Finds the price of a model. `own` maps patterns ("gpt-4o*", "*/my-model") to prices, before the built-in ones."""
+    """Finds the price of a model. `own` maps patterns ("gpt-4o*", "*/my-model") to prices, before the built-in ones.
 
-    def __init__(self, own: Mapping[str, Price] | None = None) -> None:
-        self._own = dict(own or {})
+    All prices are in `currency`. The built-in ones are in USD, so there are none in another currency.
+    """
+
+    def __init__(self, own: Mapping[str, Price] | None = None, currency: str = USD) -> None:
+        self._own = {pattern: replace(price, currency=currency) for pattern, price in (own or {}).items()}
+        self._currency = currency
 
     def find(self, model: str) -> Price | None:
         """Return the price of a model such as "openai/gpt-4.1-mini"; None if it is not known.
@@ -79,7 +84,9 @@ class PriceTable:
         if matching:
             return self._own[max(matching, key=lambda pattern: (len(pattern), pattern))]
         if model.partition("/")[0] in LOCAL:
-            return FREE
+            return replace(FREE, currency=self._currency)
+        if self._currency != USD:
+            return None
         spellings = (spelling for name in (names[0], names[-1]) for spelling in (name, _VERSION.sub("", name)))
         return next((_PRICES[spelling] for spelling in spellings if spelling in _PRICES), None)
 

@@ -27,5 +27,5 @@ def test_durations_are_told_in_their_largest_unit(seconds: float, text: str) -> 
 
 
 def test_what_was_spent_is_one_line() -> None:
-    assert spent([READ]) == "3 calls: 3,000 tokens in, 1,000 of them cached, 900 out, 0.0023"
-    assert spent([ASKED]) == "1 call: 2.00M tokens in, 100 out; 1 broke off, at most 0.00 more"
+    assert spent([READ]) == "3 calls: 3,000 tokens in, 1,000 of them cached, 900 out, 0.0023 USD"
+    assert spent([ASKED]) == "1 call: 2.00M tokens in, 100 out; 1 broke off, at most 0.00 USD more"

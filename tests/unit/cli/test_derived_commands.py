@@ -316,14 +316,16 @@ def test_an_explanation_is_a_tree_from_the_question_to_each_passage(cli: Cli) ->
     for line in (
         "mix, revision 3: 2 passages",
         "Kober (by name) → Alice Kober 1.000",
-        "#1 Letters  kober.md, chunk c0ffee",
+        "kober.md, chunk c0ffee",
+        "#1 Letters",
         "0.5000: names Alice Kober",
         "Kober (by vector, 0.400) → matches the passage directly",
         "Kober (by name, 1.000) → Alice Kober",
         "Alice Kober → Brooklyn: She taught there.",
         "by entity",
         "#2 Alice Kober, mentioned 2 times; score 0.9000 (named)",
-        "not found b.md  b.md, chunk dead",
+        "b.md, chunk dead",
+        "not found b.md",
         "no evidence of this strategy leads to it",
         "note: a note",
     ):

@@ -30,7 +30,7 @@ def test_a_dry_run_shows_likely_least_and_most_and_adds_nothing(cli: Cli, engine
     figures = {
         line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line.startswith(("calls", "money"))
     }
-    assert figures == {"calls": ["57", "38", "76"], "money": ["0.0560", "0.0100", "1.10"]}
+    assert figures == {"calls": ["57", "38", "76"], "money,": ["USD", "0.0560", "0.0100", "1.10"]}
     for said in (
         "3 documents to read, 1 unchanged",
         "2 cached, 38 to read",
@@ -124,7 +124,7 @@ def test_work_that_was_stopped_says_why_what_waits_and_how_to_go_on(cli: Cli, en
     assert ran.code == 1
     assert "Stopped: The budget of 3 calls is used up." in ran.out
     assert "4 documents in the queue; `quipu --index kb resume` continues." in ran.out
-    assert "3 calls: 3,000 tokens in, 1,000 of them cached, 900 out, 0.0023." in ran.out
+    assert "3 calls: 3,000 tokens in, 1,000 of them cached, 900 out, 0.0023 USD." in ran.out
 
 
 def test_what_was_left_out_and_what_wants_a_look_is_told(cli: Cli, engine: FakeEngine) -> None:
@@ -280,7 +280,7 @@ def test_what_is_no_answer_of_a_model_for_people_is_not_watched(
 def test_an_answer_says_what_it_cost_and_the_trace_by_whom(cli: Cli, engine: FakeEngine) -> None:
     engine.answer_usage = (READ, ASKED)
     out = " ".join(cli("ask", "Who?", "--trace").out.split())
-    assert "4 calls: 2.00M tokens in, 1,000 of them cached, 1,000 out, 0.0023 (1 without a price); 1 broke off" in out
+    assert "4 calls: 2.00M tokens in, 1,000 of them cached, 1,000 out, 0.0023 USD (1 without a price)" in out
     assert "cost: extract by openai/gpt-4.1-mini, 3 calls" in out
     assert "cost: answer by custom/own, 1 call" in out
 
@@ -328,3 +328,23 @@ def test_config_shows_the_settings_even_where_a_model_cannot_be_used(cli: Cli) -
     assert ran.code == 1
     assert "busy_timeout_s" in ran.out
     assert "'gpt-4o' is not a model" in ran.err and "Did you mean openai/gpt-4o?" in ran.err
+
+
+# ---- currency
+
+
+def test_money_shows_the_currency_of_the_settings_everywhere(cli: Cli, engine: FakeEngine) -> None:
+    engine.usage_rows, engine.answer_usage = [READ, ASKED], (READ,)
+    env = {"QUIPU_CURRENCY": "EUR"}
+    for arguments in (("usage",), ("add", "--text", "Hello", "--dry-run"), ("ask", "Who?")):
+        printed = cli(*arguments, env=env).out
+        assert "EUR" in printed and "USD" not in printed, arguments
+    assert cli("usage", "--json", env=env).json["total"]["currency"] == "EUR"
+    assert '"currency":"EUR"' in cli("ask", "Who?", "--json", env=env).out.replace(" ", "")
+    assert cli("add", "--text", "Hello", "--dry-run", "--json", env=env).json["currency"] == "EUR"
+
+
+def test_a_currency_is_a_code_of_three_letters(cli: Cli) -> None:
+    ran = cli("usage", env={"QUIPU_CURRENCY": "euros"})
+    assert ran.code != 0
+    assert "code of three letters" in ran.err

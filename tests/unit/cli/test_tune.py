@@ -97,7 +97,7 @@ def test_a_dry_run_tells_the_cost_and_writes_nothing(cli: Cli, engine: FakeEngin
     figures = {
         line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line.startswith(("calls", "money"))
     }
-    assert figures == {"calls": ["10", "7", "14"], "money": ["0.0020", "0.0010", "1.50"]}
+    assert figures == {"calls": ["10", "7", "14"], "money,": ["USD", "0.0020", "0.0010", "1.50"]}
     assert "A sample of 1 chunk, and 1 more for the comparison, of 40 in 3 documents (1 cannot be read)." in ran.out
     assert (tmp_path / "ontology.yaml").read_text(encoding="utf-8") == "mine"
 

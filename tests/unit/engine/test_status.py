@@ -266,4 +266,4 @@ async def test_money_is_told_where_a_price_is_known(kb: Quipu, shelves: tuple[Sh
     assert tower.cost.money is None
     cost = with_price(tower.cost, Price(input=2.0, output=10.0)) + ground.cost
     assert cost.money == 2_100
-    assert format_cost(cost) == "about 2 model calls (2,000 tokens in, 20 out, 0.0021)"
+    assert format_cost(cost) == "about 2 model calls (2,000 tokens in, 20 out, 0.0021 USD)"

@@ -242,11 +242,11 @@ async def test_what_can_never_fit_is_refused_at_once() -> None:
     ("limit", "spent", "most", "message"),
     [
         (
-            SpendingLimit(cost=5 * MICRO),
+            SpendingLimit(cost=5 * MICRO, currency="EUR"),
             Amount(cost=4_980_000, calls=1_234),
             Amount(cost=50_000, calls=1),
-            r"The budget of 5\.00 does not allow another call: 4\.98 spent in 1,234 calls, 0\.02 left, "
-            r"and the next call may take 0\.05\. Everything paid for is kept: .*--budget 5\.00",
+            r"The budget of 5\.00 EUR does not allow another call: 4\.98 EUR spent in 1,234 calls, 0\.02 EUR left, "
+            r"and the next call may take 0\.05 EUR\. Everything paid for is kept: .*--budget 5\.00",
         ),
         (
             SpendingLimit(tokens=1_000),

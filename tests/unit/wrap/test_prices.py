@@ -71,3 +71,13 @@ def test_cached_tokens_are_never_dearer() -> None:
         assert price is not None
         assert price.cached is not None
         assert price.cached < price.input
+
+
+def test_a_price_has_the_currency_of_the_settings_and_built_in_prices_are_in_usd_only() -> None:
+    euros = PriceTable({"gpt-4o": OWN}, "EUR")
+    own, local = euros.find("openai/gpt-4o"), euros.find("ollama/qwen3:8b")
+    assert own is not None and local is not None
+    assert (own.input, own.currency, local.input, local.currency) == (OWN.input, "EUR", 0.0, "EUR")
+    assert euros.find("openai/gpt-4.1-mini") is None
+    in_dollars = PriceTable().find("openai/gpt-4.1-mini")
+    assert in_dollars is not None and in_dollars.currency == "USD"

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit, styled, table, work_in_words
+from quipu.cli.output import emit, in_currency, styled, table, work_in_words
 from quipu.cli.session import load_settings
 from quipu.errors import QuipuError
 
@@ -100,7 +100,13 @@ def _render(console: Console, config: _Config) -> None:
 
 def _models_table(models: Sequence["NamedModel"]) -> Table:
     listing = table(
-        "work", "model", "at", "key", "calls at a time", "price of a million tokens", right=["calls at a time"]
+        "work",
+        "model",
+        "at",
+        "key",
+        "calls at a time",
+        in_currency("price of a million tokens"),
+        right=["calls at a time"],
     )
     for model in models:
         key = styled("missing", "red") if model.needs_key else styled(model.key or "none")

@@ -80,6 +80,7 @@ def render_explanation(console: Console, explanation: Explanation) -> None:
     console.print(_seeds(explanation))
     for chunk in explanation.chunks:
         console.print()
+        console.print(styled(f"{chunk.document_id}, chunk {chunk.id}", "dim"), soft_wrap=True)
         console.print(_tree(chunk))
     if not (explanation.ranks_passages or explanation.chunks):
         console.print()
@@ -127,8 +128,7 @@ def _seed(seed: Seed, names: dict[str, str]) -> Text:
 
 def _tree(chunk: ExplainedChunk) -> Tree:
     rank = f"#{chunk.rank}" if chunk.rank else "not found"
-    head = styled(f"{rank} {chunk.title or chunk.document_id}", "bold")
-    tree = Tree(head.append(f"  {chunk.document_id}, chunk {chunk.id}", style="dim"))
+    tree = Tree(styled(f"{rank} {chunk.title or chunk.document_id}", "bold"))
     tree.add(styled(f"{chunk.score:.4f}: {chunk.reason}" if chunk.rank else chunk.reason))
     tree.add(styled(one_line(chunk.text, _TEXT_CELLS), "dim"))
     for chain in chunk.chains:

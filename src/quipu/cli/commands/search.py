@@ -6,7 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit, one_line, styled, table
+from quipu.cli.output import emit, named, one_line, print_table, styled, table
 from quipu.cli.session import with_engine
 from quipu.model.results import SearchResult
 
@@ -38,17 +38,20 @@ def _render(console: Console, results: SearchResult, words: list[str]) -> None:
     if not results.chunks and not results.entities:
         console.print("Nothing found.")
     if results.chunks:
-        console.print(_passages(results, words))
+        print_table(console, _passages(results, words))
     if results.entities:
         console.print(_entities(results))
 
 
 def _passages(results: SearchResult, words: list[str]) -> Table:
-    passages = table("score", "document", "passage", right=["score"], title="Passages")
+    passages = table(
+        "score", "document", "chunk", "passage", right=["score"], ids=["document", "chunk"], title="Passages"
+    )
     for (scored, chunk), (start, end) in zip(results.chunks, results.snippets, strict=True):
-        place = "\n".join([chunk.document_id, *chunk.headings[-1:], f"chunk {chunk.id}"])
         snippet = ("…" if start else "") + chunk.text[start:end] + ("…" if end < len(chunk.text) else "")
-        passages.add_row(f"{scored.score:.2f}", styled(place), _excerpt(snippet, words))
+        heading = Text("").join(styled(f"{name}\n", "dim") for name in chunk.headings[-1:])
+        excerpt = heading.append(_excerpt(snippet, words))
+        passages.add_row(f"{scored.score:.2f}", named(chunk.document_id), chunk.id, excerpt)
     return passages
 
 

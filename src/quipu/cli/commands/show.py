@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 
 from quipu.cli.options import QuipuGroup
-from quipu.cli.output import emit, named, one_line, styled, table
+from quipu.cli.output import emit, named, one_line, print_table, styled, table
 from quipu.cli.session import command_line, with_engine
 from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
@@ -81,8 +81,8 @@ def _render_document(console: Console, details: DocumentDetails) -> None:
     facts |= {"version": str(document.version), "updated": document.updated_at, "error": document.error}
     for name, value in facts.items():
         if value:
-            console.print(styled(f"  {name}: {value}"))
-    listing = table("chunk", "chars", "tokens", "heading", "text", right=["tokens"])
+            console.print(styled(f"  {name}: {value}"), soft_wrap=name in ("id", "source"))
+    listing = table("chunk", "chars", "tokens", "heading", "text", right=["tokens"], ids=["chunk"])
     for chunk_facts in details.chunks:
         listing.add_row(
             chunk_facts.id,
@@ -91,7 +91,7 @@ def _render_document(console: Console, details: DocumentDetails) -> None:
             styled(" > ".join(chunk_facts.headings)),
             styled(one_line(chunk_facts.text, _EXCERPT_CELLS)),
         )
-    console.print(listing)
+    print_table(console, listing)
 
 
 def _render_chunk(console: Console, facts: ChunkFacts) -> None:
@@ -131,10 +131,10 @@ def _render_entity(console: Console, details: EntityDetails) -> None:
     )
     _print_relations(console, details.relations, entity.key)
     _print_claims(console, "chunk", [(claim.chunk_id, claim) for claim in details.claims])
-    passages = table("times", "document", "chunk", "text", right=["times"], title="Named in")
+    passages = table("times", "document", "chunk", "text", right=["times"], ids=["document", "chunk"], title="Named in")
     for chunk, count in details.chunks[:_MAX_ROWS]:
         passages.add_row(str(count), styled(chunk.document_id), chunk.id, styled(one_line(chunk.text, _EXCERPT_CELLS)))
-    console.print(passages)
+    print_table(console, passages)
     _print_rest(console, len(details.chunks), "chunk")
 
 
@@ -159,11 +159,11 @@ def _print_claims(console: Console, first: str, claims: Sequence[tuple[str, Clai
     """Print (value, claim) pairs; `first` is the heading of the column of values."""
     if not claims:
         return
-    listing = table(first, "object", "type", "status", "dates", "description", title="Claims")
+    listing = table(first, "object", "type", "status", "dates", "description", ids=["chunk"], title="Claims")
     for value, claim in claims[:_MAX_ROWS]:
         cells = (value, claim.object, claim.type, claim.status, claim.dates)
         listing.add_row(*map(styled, cells), styled(one_line(claim.description, _EXCERPT_CELLS)))
-    console.print(listing)
+    print_table(console, listing)
     _print_rest(console, len(claims), "claim")
 
 
@@ -186,7 +186,7 @@ def _print_chunk_head(console: Console, chunk: Chunk) -> None:
     page = f", page {chunk.page}" if chunk.page else ""
     where = f"{chunk.document_id}, chars {chunk.start}-{chunk.end}{page}"
     headings = f", {' > '.join(chunk.headings)}" if chunk.headings else ""
-    console.print(styled(f"chunk {chunk.id}, {where}{headings}", "bold"))
+    console.print(styled(f"chunk {chunk.id}, {where}{headings}", "bold"), soft_wrap=True)
 
 
 def _print_rest(console: Console, n: int, noun: str) -> None:
@@ -257,29 +257,29 @@ def _print_entities(console: Console, details: ReportDetails) -> None:
 def _print_chunks(console: Console, details: ReportDetails) -> None:
     if not details.chunks:
         return
-    listing = table("document", "chunk", "text", title="Rests on")
+    listing = table("document", "chunk", "text", ids=["document", "chunk"], title="Rests on")
     for chunk in details.chunks[:_MAX_ROWS]:
         listing.add_row(named(chunk.document_id), chunk.id, styled(one_line(chunk.text, _REPORT_EXCERPT_CELLS)))
-    console.print(listing)
+    print_table(console, listing)
     _print_rest(console, len(details.chunks), "chunk")
 
 
 def _print_groups(console: Console, heading: str, groups: Sequence[tuple[str, str]]) -> None:
     if not groups:
         return
-    listing = table("report", "title", title=heading)
+    listing = table("report", "title", ids=["report"], title=heading)
     for group, title in groups[:_MAX_ROWS]:
         listing.add_row(group, styled(title or _NO_TITLE))
-    console.print(listing)
+    print_table(console, listing)
     _print_rest(console, len(groups), "report")
 
 
 def _print_beside(console: Console, details: ReportDetails) -> None:
     if not details.neighbours:
         return
-    listing = table("report", "title", "what connects them", title="Connected with")
+    listing = table("report", "title", "what connects them", ids=["report"], title="Connected with")
     for group, title, description in details.neighbours[:_MAX_ROWS]:
         excerpt = styled(one_line(description, _REPORT_EXCERPT_CELLS))
         listing.add_row(group, styled(title or _NO_TITLE), excerpt)
-    console.print(listing)
+    print_table(console, listing)
     _print_rest(console, len(details.neighbours), "report")

@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit, named, styled, table, work_in_words
+from quipu.cli.output import emit, named, print_table, styled, table, work_in_words
 from quipu.cli.results import extractor_history, render_states
 from quipu.cli.session import command_line, with_engine
 from quipu.model.document import Document, DocumentStatus
@@ -78,7 +78,7 @@ def docs(statuses: tuple[str, ...]) -> None:
 
 
 def _render_docs(console: Console, documents: list[Document]) -> None:
-    listing = table("id", "title", "status", "chunks", "updated", right=["chunks"])
+    listing = table("id", "title", "status", "chunks", "updated", right=["chunks"], ids=["id"])
     for document in documents:
         listing.add_row(
             named(document.id),
@@ -88,7 +88,7 @@ def _render_docs(console: Console, documents: list[Document]) -> None:
             styled(document.updated_at[:19].replace("T", " ")),
         )
     if documents:
-        console.print(listing)
+        print_table(console, listing)
     console.print(format_count(len(documents), "document"))
     for document in documents:
         if document.error:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from quipu.cli.options import QuipuCommand, budget_option, no_model_option
-from quipu.cli.output import emit, money, named, spent, styled, table, tokens
+from quipu.cli.output import emit, in_currency, money, named, spent, styled, table, tokens
 from quipu.cli.progress import progress
 from quipu.cli.session import command_line, load_settings, with_engine
 from quipu.model.tuning import ExtractionComparison, TuningResult, TypedName
@@ -181,7 +181,7 @@ def render_cost(console: Console, report: TuningResult) -> None:
     for name, figure in rows:
         listing.add_row(name, *(tokens(round(value)) for value in _values(figure)))
     if cost.money is not None:
-        listing.add_row("money", *(money(round(value)) for value in _values(cost.money)))
+        listing.add_row(in_currency("money"), *(money(round(value)) for value in _values(cost.money)))
     console.print(listing)
     console.print("Based on typical figures. No model was asked and nothing was written; `--budget` sets a limit.")
 

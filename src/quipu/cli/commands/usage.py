@@ -9,7 +9,7 @@ from rich.console import Console
 
 from quipu.cli.inputs import parse_date
 from quipu.cli.options import QuipuCommand
-from quipu.cli.output import emit, money, one_line, styled, table, tokens
+from quipu.cli.output import emit, in_currency, money, one_line, styled, table, tokens
 from quipu.cli.session import with_engine
 from quipu.model.usage import UsageRow, total
 from quipu.text.formatting import format_count
@@ -52,8 +52,9 @@ class UsageGroup:
 def command(by: str, since: str, until: str) -> None:
     """Show the calls, tokens and cost of models.
 
-    Costs are computed from the price table that ships with Quipu, or from [[price]] tables in quipu.toml. Interrupted
-    calls may have been billed. The last columns show their maximum cost, which the other columns do not include.
+    Costs are computed from the price table that ships with Quipu, or from [[price]] tables in quipu.toml, and shown in
+    the setting currency. Interrupted calls may have been billed. The last columns show their maximum cost, which the
+    other columns do not include.
     """
     first, last = parse_date(since), parse_date(until)
     rows = with_engine(lambda engine: engine.usage(since=first, until=last))
@@ -74,7 +75,8 @@ def _render(console: Console, usage: UsageGroup) -> None:
     if usage.total is None:
         console.print("No model has been asked.")
         return
-    numbers = ("calls", "input", "cached", "output", "cost", "broken off", "at most")
+    costs = in_currency("cost"), in_currency("at most")
+    numbers = ("calls", "input", "cached", "output", costs[0], "broken off", costs[1])
     listing = table(usage.by, *numbers, right=numbers)
     for name, row in usage.groups.items():
         listing.add_row(styled(one_line(name, _MAX_NAME_CELLS)), *_cells(row))

@@ -100,6 +100,7 @@ async def estimate_tuning(sample: TuningSample, context: TuningContext) -> Tunin
         input_tokens=reading.input_tokens.plus(input_tokens),
         output_tokens=reading.output_tokens.plus(_SUGGESTION_OUTPUT),
         money=money,
+        currency=price.currency if price else "",
     )
 
 
