@@ -3,6 +3,7 @@
 A list is a run of items, the first column of a table, or the headings below one heading.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -110,7 +111,7 @@ def _share(finder: WordFinder, passage: PassageText, lead: int, items: Sequence[
     for content, credit in places:
         for term in finder.terms_in(content):
             credit_by_term[term] = max(credit, credit_by_term.get(term, 0.0))
-    return sum(credit_by_term.values()) / len(finder.terms)
+    return math.fsum(credit_by_term.values()) / len(finder.terms)  # the same in any order
 
 
 def _spans(passage: PassageText, lead: int, items: Sequence[int]) -> Iterator[Span]:

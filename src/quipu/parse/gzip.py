@@ -2,6 +2,8 @@
 
 import zlib
 from dataclasses import replace
+from gzip import GzipFile
+from io import BytesIO
 from pathlib import PurePosixPath
 
 from quipu.errors import InvalidDocument
@@ -9,9 +11,6 @@ from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse import parse, sniffed_or_known_type
 from quipu.parse.decode import damaged_document, display_name
 from quipu.parse.limits import MAX_PART_BYTES, MAX_RATIO, RATIO_FROM_BYTES
-
-_GZIP_FORMAT = 31  # of zlib: a gzip header and a window of any size
-_STEP = 1 << 20  # bytes unpacked at once
 
 
 class GzipParser:
@@ -37,26 +36,15 @@ PARSER = GzipParser()
 def _unpack(content: bytes, name: str) -> bytes:
     """Return the content of all members of a gzip file. Raises InvalidDocument above the limits and for damage."""
     max_bytes = min(MAX_PART_BYTES, max(RATIO_FROM_BYTES, MAX_RATIO * len(content)))
-    parts: list[bytes] = []
-    n_bytes = 0
-    remaining = content
-    while remaining.strip(b"\0"):
-        member = zlib.decompressobj(_GZIP_FORMAT)
-        packed = remaining
-        while not member.eof:
-            try:
-                part = member.decompress(packed, _STEP)
-            except zlib.error as error:
-                raise damaged_document(name, f"it cannot be unpacked ({error})") from error
-            if not part and not member.unconsumed_tail and not member.eof:
-                raise damaged_document(name, "it ends too early")
-            packed = member.unconsumed_tail
-            parts.append(part)
-            n_bytes += len(part)
-            if n_bytes > max_bytes:
-                raise InvalidDocument(
-                    f"{name} is refused: it unpacks to more than {max_bytes:,} bytes.",
-                    remedy="If you trust the file, unpack it and split it.",
-                )
-        remaining = member.unused_data
-    return b"".join(parts)
+    try:
+        unpacked = GzipFile(fileobj=BytesIO(content)).read(max_bytes + 1)
+    except EOFError as error:
+        raise damaged_document(name, "it ends too early") from error
+    except (OSError, zlib.error) as error:
+        raise damaged_document(name, f"it cannot be unpacked ({error})") from error
+    if len(unpacked) > max_bytes:
+        raise InvalidDocument(
+            f"{name} is refused: it unpacks to more than {max_bytes:,} bytes.",
+            remedy="If you trust the file, unpack it and split it.",
+        )
+    return unpacked

@@ -18,8 +18,11 @@ _HEADING = re.compile(
 _ENVIRONMENT = re.compile(r"\\(begin|end)\{([A-Za-z*]{1,40})\}")
 _VERBATIM = frozenset(["verbatim", "lstlisting", "minted", "Verbatim", "alltt", "comment"])
 _TABLES = frozenset(["tabular", "tabular*", "tabularx", "longtable", "array"])
+_TABLES_WITH_WIDTH = frozenset(["tabular*", "tabularx"])
 _LISTS = frozenset(["itemize", "enumerate", "description"])
 _OPTIONS = re.compile(r"\s*(?:\[[^\]\n]{0,300}\]|\{[^{}\n]{0,300}\})+")
+_COLUMNS = re.compile(rf"\s*(?:\[[^\]\n]{{0,300}}\]\s*)?{_ARGUMENT}")  # the width or the columns of a table
+_ROW_END = re.compile(r"\\\\\*?(?:\[[^\]\n]{0,30}\])?")
 _DROPPED = re.compile(
     r"\\(?:label|cite[a-z]*|ref|eqref|pageref|index|bibliography(?:style)?|input|include(?:graphics)?|usepackage|vspace|hspace"
     r"|setlength|setcounter|hypersetup|newcommand|renewcommand|pagestyle|thispagestyle|documentclass|centering|maketitle"
@@ -83,13 +86,19 @@ class _LatexReader:
         if name in _VERBATIM:
             self.builder.add(_OPTIONS.sub("", content, count=1) if content.startswith(("[", "{")) else content, "code")
         elif name in _TABLES:
-            content = _COMMENT.sub("", _OPTIONS.sub("", content, count=1))
-            rows = [[_plain(cell) for cell in re.split(r"(?<!\\)&", row)] for row in content.split("\\\\")]
-            add_table(self.builder, rows, has_header="\\midrule" in content)
+            self._table(content, n_arguments=2 if name in _TABLES_WITH_WIDTH else 1)
         else:
             lead, *entries = _ITEM.split(_COMMENT.sub("", content))
             self._text(lead)
             self.builder.add("\n".join(_list_lines(entries, is_numbered=name == "enumerate")), "list")
+
+    def _table(self, content: str, n_arguments: int) -> None:
+        for _ in range(n_arguments):
+            argument = _COLUMNS.match(content)
+            content = content[argument.end() if argument else 0 :]
+        rows = _ROW_END.split(_COMMENT.sub("", content))
+        cells = ([_plain(cell) for cell in re.split(r"(?<!\\)&", row)] for row in rows)
+        add_table(self.builder, cells, has_header=any("\\midrule" in row for row in rows[1:2]))
 
     def _text(self, text: str) -> None:
         """Read headings and paragraphs."""

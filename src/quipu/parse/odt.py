@@ -13,7 +13,7 @@ _META = "meta.xml"
 _SKIPPED = frozenset(["note", "annotation", "tracked-changes", "sequence-decls", "ruby-text", "bibliography-mark"])
 _TEXT_BY_TAG = {"tab": "\t", "line-break": "\n"}
 _CONTAINERS = frozenset(["section", "index-body", "text-box", "frame"])
-_MAX_REPEATED = 1_000  # spaces or cells that one element stands for
+_MAX_REPEATED = 1_000  # spaces that one element stands for, or cells of a row that repeated ones make
 _MAX_VALUE = 1_000  # characters of one metadata value
 _KEYS = {"initial-creator": "author", "creator": "author", "subject": "subject", "language": "language"}
 _DATES = {"creation-date": "created", "date": "modified"}
@@ -55,11 +55,20 @@ def _add_blocks(builder: DocumentBuilder, parent: Element) -> None:
 
 def _add_paragraph(builder: DocumentBuilder, paragraph: Element) -> None:
     builder.add(_text(paragraph).strip())
-    for note in descendants(paragraph, "note"):
-        if (body := child(note, "note-body")) is not None:
+    for node in _outermost(paragraph, "note", "text-box"):
+        if local(node) == "text-box":
+            _add_blocks(builder, node)
+        elif (body := child(node, "note-body")) is not None:
             builder.add(" ".join(_text(part).strip() for part in descendants(body, "p")))
-    for box in descendants(paragraph, "text-box"):
-        _add_blocks(builder, box)
+
+
+def _outermost(parent: Element, *names: str) -> Iterator[Element]:
+    """Yield the descendants with one of the local `names`, without those inside another one."""
+    for node in parent:
+        if local(node) in names:
+            yield node
+        else:
+            yield from _outermost(node, *names)
 
 
 def _list_lines(node: Element, depth: int = 0) -> Iterator[str]:
@@ -74,12 +83,12 @@ def _list_lines(node: Element, depth: int = 0) -> Iterator[str]:
 
 
 def _rows(table: Element) -> Iterator[list[str]]:
-    for row in descendants(table, "table-row"):
+    for row in _outermost(table, "table-row"):
         cells: list[str] = []
         for cell in children(row, "table-cell", "covered-table-cell"):
             text = " ".join(" ".join(_text(part).split()) for part in descendants(cell, "p", "h"))
-            repeated = min(number(cell, "number-columns-repeated") or 1, _MAX_REPEATED)
-            cells += [text] * (repeated if text else 1)
+            n_repeated = number(cell, "number-columns-repeated") or 1
+            cells += [text] * min(n_repeated, max(1, _MAX_REPEATED - len(cells)))
         yield cells
 
 

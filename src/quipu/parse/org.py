@@ -7,7 +7,8 @@ from quipu.model.document import MetadataValue, ParsedDocument, SourceDocument
 from quipu.parse.builder import DocumentBuilder, add_table
 from quipu.parse.decode import decode, display_name
 
-_HEADING = re.compile(r"(\*{1,40})\s+(.*?)(?:\s+:[\w@#%:]{1,200}:)?\s*$")
+_HEADING = re.compile(r"(\*{1,40})\s+(.*)$")
+_TAGS = re.compile(r"\s:[\w@#%:]{1,200}:$")
 _STATE = re.compile(r"(?:T[O]DO|DONE|NEXT|WAITING|CANCELLED)\s+|\[#[A-Z0-9]\]\s+")
 _KEYWORD = re.compile(r"\s*#\+([A-Za-z_]{1,40}):\s*(.*)$")
 _BLOCK = re.compile(r"\s*#\+begin_(\w{1,40})", re.IGNORECASE)
@@ -67,7 +68,7 @@ class _OrgReader:
                 position = self._text(lines, position)
 
     def _heading(self, level: int, text: str) -> None:
-        heading = _plain(_STATE.sub("", text))
+        heading = _plain(_STATE.sub("", _TAGS.sub("", text)))
         if level == 1:
             self.top_headings.append(heading)
         self.builder.add_heading(heading, level)

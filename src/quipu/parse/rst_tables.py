@@ -27,18 +27,20 @@ def grid_table(lines: Sequence[str], start: int) -> RstTable | None:
     while end < len(lines) and lines[end][:1] in ("+", "|"):
         end += 1
     n_columns = lines[start].count("+") - 1
-    rows: list[list[str]] = []
+    rows: list[list[list[str]]] = []  # the lines of each cell
     row: list[list[str]] = [[] for _ in range(n_columns)]
     has_header = False
     for line in lines[start + 1 : end]:
         if line.startswith("+"):
-            rows.append([" ".join(filter(None, cell)) for cell in row])
+            rows.append(row)
             row = [[] for _ in range(n_columns)]
             has_header = has_header or "=" in line
             continue
         for column, cell in enumerate(line.strip().strip("|").split("|")):
             row[min(column, n_columns - 1)].append(cell.strip())
-    return RstTable(rows, has_header, end)
+    if any(row):  # the last border is missing
+        rows.append(row)
+    return RstTable(_joined_cells(rows), has_header, end)
 
 
 def simple_table(lines: Sequence[str], start: int) -> RstTable | None:
@@ -53,32 +55,32 @@ def simple_table(lines: Sequence[str], start: int) -> RstTable | None:
             break
     starts = [border.start() for border in re.finditer("=+", lines[start])]
     spans = [*pairwise(starts), (starts[-1], None)]
-    rows: list[list[str]] = []
+    rows: list[list[list[str]]] = []  # the lines of each cell
     for line in lines[start + 1 : borders[-1]]:
         if not line or set(line) <= set("=- "):
             continue
         cells = [line[first:last].strip() for first, last in spans]
         if cells[0] or not rows:
-            rows.append(cells)
-        else:
-            rows[-1] = [f"{above} {cell}".strip() for above, cell in zip(rows[-1], cells, strict=True)]
-    return RstTable(rows, len(borders) > 2, borders[-1] + 1)
+            rows.append([[] for _ in cells])
+        for cell_lines, cell in zip(rows[-1], cells, strict=True):
+            cell_lines.append(cell)
+    return RstTable(_joined_cells(rows), len(borders) > 2, borders[-1] + 1)
 
 
 def list_table(content: Sequence[str]) -> list[list[str]]:
     """Return the rows of a list of lists, the content of the directive `list-table`."""
-    rows: list[list[str]] = []
+    rows: list[list[list[str]]] = []  # the lines of each cell
     for line in content:
         text = line.strip()
         if line.startswith(("* -", "- -", "* *", "- *")):
-            rows.append([text[3:].strip()])
+            rows.append([[text[3:].strip()]])
         elif rows and line.startswith(("  - ", "  * ")):
-            rows[-1].append(text[2:])
+            rows[-1].append([text[2:]])
         elif rows and text in ("-", "*"):
-            rows[-1].append("")
+            rows[-1].append([])
         elif rows:
-            rows[-1][-1] = f"{rows[-1][-1]} {text}".strip()
-    return rows
+            rows[-1][-1].append(text)
+    return _joined_cells(rows)
 
 
 def csv_table(content: Sequence[str], header: str) -> list[list[str]]:
@@ -88,3 +90,8 @@ def csv_table(content: Sequence[str], header: str) -> list[list[str]]:
         return list(csv.reader(lines, skipinitialspace=True))
     except csv.Error:
         return [[line] for line in lines]
+
+
+def _joined_cells(rows: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
+    """Return each cell, a sequence of lines, as one line."""
+    return [[" ".join(filter(None, lines)) for lines in row] for row in rows]

@@ -26,7 +26,7 @@ _DEFINITION = re.compile(
     re.IGNORECASE,
 )
 _CALLABLE = re.compile(
-    r"(?!(?:if|for|while|switch|return|else)\b)(?:[\w:<>,*&~\[\]]+[ \t*&]+){0,8}([A-Za-z_~][\w:~.]{0,80})\s?\("
+    r"(?!(?:if|for|while|switch|return|else)\b)(?:[\w:<>,~\[\]]+[ \t*&]+){0,8}([A-Za-z_~][\w:~.]{0,80})\s?\("
 )
 _ASSIGNED = re.compile(r"(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]{0,80})\s*=")
 _CLASS_WORDS = frozenset(("class", "struct", "interface", "trait", "impl", "module", "namespace", "enum", "object"))

@@ -38,10 +38,10 @@ class XmlParser:
         parser.EndElementHandler = reader.end
         parser.CharacterDataHandler = reader.add_text
         parser.DefaultHandler = reader.add_entity  # with this handler, entities of the document are not expanded
+        text = decode(source, declared_charset(source.content))
+        declaration = _DECLARATION.match(text)
         try:
-            parser.Parse(
-                _DECLARATION.sub("", decode(source, declared_charset(source.content)), count=1).encode("utf-8"), True
-            )
+            parser.Parse(text[declaration.end() if declaration else 0 :].encode("utf-8"), True)
         except ExpatError as error:
             raise damaged_document(display_name(source), f"it is not valid XML ({error})") from error
         return reader.builder.build(reader.title)
@@ -82,6 +82,8 @@ class _XmlReader:
         if not "".join(self._words).strip():
             self._end_values()
         self._end_text(name, len(self._names))
+        if not self._names:
+            self._end_values()
         if name not in _TITLES:
             self.builder.path.leave(len(self._names) + 1)
 

@@ -51,3 +51,7 @@ def test_a_packed_file_is_looked_into_before_it_is_added() -> None:
     assert FILE_TYPES.sniff("page", b"<!DOCTYPE html><p>One.") == "text/html"
     assert FILE_TYPES.sniff("id_rsa", b"-----BEGIN OPENSSH PRIVATE KEY-----\n") == ""
     assert FILE_TYPES.sniff("Makefile", b"all:\n\tcc a.c\n") == "text/x-source"
+
+
+def test_a_hundred_thousand_members_are_read_at_once() -> None:
+    assert len(read("a.txt.gz", gzip.compress(b"a") * 100_000).text) == 100_000

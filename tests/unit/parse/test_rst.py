@@ -186,3 +186,16 @@ def test_deep_nesting_ends_as_code() -> None:
     parsed = rst(*(" " * depth + "word" + "\n" for depth in range(60)))
     assert "code" in kinds(parsed)
     assert parsed.text.count("word") == 60
+
+
+def test_the_last_row_of_a_grid_table_needs_no_border() -> None:
+    parsed = rst("+---+---+", "| a | b |", "+===+===+", "| c | d |", "| e | f |", "", "End.")
+    assert texts(parsed) == ["a | b\nc e | d f", "End."]
+
+
+def test_a_cell_of_a_hundred_thousand_lines_is_read_at_once() -> None:
+    words = ["word"] * 100_000
+    listed = rst(".. list-table::", "", "   * - a", *(f"       {word}" for word in words))
+    assert texts(listed) == [" ".join(["a", *words])]
+    simple = rst("=== ====", "a   b", *(f"    {word}" for word in words), "=== ====")
+    assert texts(simple) == [" ".join(["a | b", *words])]

@@ -55,3 +55,8 @@ def test_configuration_is_divided_at_its_keys_and_sections() -> None:
     toml = read("a.toml", b"x = 1\n\n[tool.road]\nn = 2\n\n[[part]]\nn = 3\n")
     assert labels(toml) == ["", "tool.road", "part"]
     assert labels(read("a.ini", b"; all\n[server]\nport = 1\n")) == ["server"]
+
+
+def test_lines_of_signs_are_read_at_once() -> None:
+    assert labels(read("a.c", b"x " + b"*&" * 50_000 + b"\n")) == [""]
+    assert labels(read("a.c", b"char **roads(int n)\n{\n}\n")) == ["roads"]

@@ -1,0 +1,14 @@
+"""Tests of the parser of Org mode."""
+
+from tests.unit.parse.files import read, texts
+
+
+def test_a_heading_loses_its_state_and_its_tags_and_keeps_its_words() -> None:
+    parsed = read("a.org", b"* DONE [#A] Roads :old:rome:\nTo Rome.\n** A : b :c\nx\n")
+    assert texts(parsed) == ["Roads", "To Rome.", "A : b :c", "x"]
+    assert parsed.blocks[1].headings == ("Roads",)
+    assert parsed.title == "Roads"
+
+
+def test_a_heading_with_a_million_spaces_is_read_at_once() -> None:
+    assert texts(read("a.org", b"* a" + b" " * 1_000_000 + b"b\n\nx"))[0] == "a b"
