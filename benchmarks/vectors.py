@@ -25,7 +25,6 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from quipu.model.query import Filter
 from quipu.ports.store import ReadView, VectorBlock, VectorSpace
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.vectors.local import LocalVectors
@@ -49,10 +48,6 @@ class View:
 
     data: Vectors
     revision: int
-
-    @property
-    def filter(self) -> Filter:
-        return Filter()
 
     def port(self) -> ReadView:
         return cast(ReadView, self)

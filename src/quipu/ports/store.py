@@ -143,11 +143,6 @@ class ReadView(DerivationView, Protocol):
         """The revision of the snapshot: how many commits it contains."""
         ...
 
-    @property
-    def filter(self) -> Filter:
-        """The filter with which this view was opened."""
-        ...
-
     async def counts(self, *names: CountName) -> IndexCounts:
         """Return the counts of the whole index, or only the named values, which is faster; ignores the filter."""
         ...

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from quipu.atomic_file import remove_files
-from quipu.model.query import Filter
-from quipu.ports.derivation_view import ChangeSet, GraphRows, NodeKind
+from quipu.ports.derivation_view import ChangeSet, GraphRows, Ints, NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Topology
 from quipu.topology import graph_files
@@ -45,14 +44,15 @@ class LocalTopologyIndex:
         self._lock = asyncio.Lock()  # guards the graphs in memory; not held during a write, so no question waits
         self._writing = asyncio.Lock()  # guards the files
         self._versions: dict[int, _GraphVersion] = {}
-        self._filtered: dict[tuple[int, Filter], Graph] = {}
+        self._filtered: dict[tuple[int, bytes], Graph] = {}
         self._intact_paths: set[Path] = set()
 
     async def open(self, view: ReadView) -> Topology:
         """Return the view's topology."""
         async with self._lock:
             graph = (await self._graph_version(view)).graph
-            return graph if view.filter.is_empty() else await self._restrict_to_filter(view, graph)
+            allowed = await view.allowed_numbers(NodeKind.CHUNK)
+            return graph if allowed is None else await self._restrict(view, graph, allowed)
 
     async def catch_up(self, view: ReadView) -> None:
         """Write the file again if it is damaged or far behind the view; a small index has no file.
@@ -125,11 +125,11 @@ class LocalTopologyIndex:
         while len(self._versions) > _MAX_GRAPHS:
             del self._versions[min(self._versions)]
 
-    async def _restrict_to_filter(self, view: ReadView, graph: Graph) -> Graph:
-        key = view.revision, view.filter
+    async def _restrict(self, view: ReadView, graph: Graph, allowed: Ints) -> Graph:
+        """Return the graph of the allowed chunks alone. Filters that allow the same chunks share it."""
+        key = view.revision, allowed.tobytes()
         if key not in self._filtered:
-            allowed, aliases = await view.allowed_numbers(NodeKind.CHUNK), await view.alias_rows()
-            assert allowed is not None, "a view with a filter lists its allowed chunks"
+            aliases = await view.alias_rows()
             is_heavy = len(allowed) * 20 > _THREAD_ROWS
             filtered = await _in_thread_if(is_heavy, lambda: restrict_graph(graph, allowed, aliases))
             while len(self._filtered) >= _MAX_FILTERED_GRAPHS:

@@ -277,5 +277,7 @@ async def test_what_is_allowed_is_worked_out_once_a_filter(store: RelationalStor
     async with store.view(only) as view, store.view(only) as again:
         assert await found.open(view) is await found.open(again)
         assert await read(await found.open(view), view) == await told(view, KEYS)
+    async with store.view(only) as view, store.view(Filter(documents=("b", "unknown"))) as equal:
+        assert await found.open(equal) is await found.open(view)
     async with store.view(Filter(documents=("a",))) as other:
         assert await read(await found.open(other), other) == await told(other, KEYS)

@@ -251,7 +251,7 @@ class RelationalStore:
             cache=self._caches.at(revision, change_log.history_nonce(connection, revision), allowed),
             is_filtered=is_filtered,
         )
-        return RelationalView(snapshot, revision=revision, allowed=allowed)
+        return RelationalView(snapshot, revision=revision)
 
     async def _find(self, requests: Sequence[Sequence[str]]) -> list[dict[str, str]]:
         input_hashes = list(dict.fromkeys(input_hash for hashes in requests for input_hash in hashes))

@@ -23,7 +23,6 @@ from quipu.model.derivation import (
 )
 from quipu.model.document import EXTRACTOR_NAME_OFFSET
 from quipu.model.evidence import Scored
-from quipu.model.query import Filter
 from quipu.ports.derivation_view import ChangeSet, DerivationCounts, NodeKind
 from quipu.ports.store import CountName, IndexCounts, Mention, VectorSpace
 from quipu.stores.relational import change_log, dump, filters, mentions, summaries, vector_writes
@@ -98,12 +97,6 @@ def _numbers(snapshot: Snapshot, kind: NodeKind | VectorSpace, ids: Sequence[str
     return read(snapshot, ids)
 
 
-def _allowed_numbers(snapshot: Snapshot, kind: Literal[NodeKind.CHUNK] | VectorSpace) -> Ints | None:
-    if isinstance(kind, VectorSpace):
-        return vector_reads.allowed_rows(snapshot, kind)
-    return filters.allowed_chunks(snapshot)
-
-
 def _search_text(snapshot: Snapshot, kind: NodeKind, text: str, k: int) -> list[Scored]:
     search = entity_reads.search_entities if kind is NodeKind.ENTITY else chunk_reads.full_text
     return search(snapshot, text, k)
@@ -142,19 +135,14 @@ def _in_thread(
 class RelationalView:
     """A ReadView over a connection inside a read transaction."""
 
-    def __init__(self, snapshot: Snapshot, *, revision: int, allowed: Filter) -> None:
+    def __init__(self, snapshot: Snapshot, *, revision: int) -> None:
         self._snapshot = snapshot
         self._revision = revision
-        self._filter = allowed
         self._lock = asyncio.Lock()
 
     @property
     def revision(self) -> int:
         return self._revision
-
-    @property
-    def filter(self) -> Filter:
-        return self._filter
 
     counts = _in_thread(_counts)
     documents = _in_thread(chunk_reads.documents)
@@ -176,7 +164,6 @@ class RelationalView:
 
     numbers = _in_thread(_numbers)
     ids = _in_thread(_ids)
-    allowed_numbers = _in_thread(_allowed_numbers)
     vectors = _in_thread(vector_reads.vectors)
     vector_owners = _in_thread(vector_reads.vector_owners)
     chunk_vector_rows = _in_thread(vector_reads.chunk_vector_rows)
@@ -194,6 +181,13 @@ class RelationalView:
 
     async def mentions(self, kind: type[Mention], chunk_ids: Sequence[str]) -> dict[str, list[Mention]]:
         return await self.run(lambda snapshot: mentions.mentions(snapshot, kind, chunk_ids))
+
+    async def allowed_numbers(self, kind: Literal[NodeKind.CHUNK] | VectorSpace) -> Ints | None:
+        if not self._snapshot.is_filtered:
+            return None  # at once, because every search asks for them
+        if isinstance(kind, VectorSpace):
+            return await self.run(lambda snapshot: vector_reads.allowed_rows(snapshot, kind))
+        return await self.run(filters.allowed_chunks)
 
     async def dump(self) -> AsyncIterator[str]:
         lines = dump.lines(self._snapshot.connection)

@@ -137,7 +137,7 @@ class LocalVectors:
     async def _scope(self, view: ReadView, space: VectorSpace) -> SearchScope:
         async with self._locks[space]:
             state = await self._state_at(view, space)
-        rows = None if view.filter.is_empty() else await view.allowed_numbers(space)
+        rows = await view.allowed_numbers(space)
         return SearchScope(state=state, allowed=state.table.locate(rows) if rows is not None else None)
 
     async def _state_at(self, view: ReadView, space: VectorSpace) -> SpaceState:

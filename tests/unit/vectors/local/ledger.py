@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.evidence import Scored
-from quipu.model.query import Filter
 from quipu.ports.store import ReadView, VectorBlock, VectorSpace
 
 Matrix = npt.NDArray[np.float32]
@@ -64,7 +63,6 @@ class LedgerView:
         self.n_read = 0
         self._ledger = ledger
         self._allowed = None if allowed is None else frozenset(allowed)
-        self.filter = Filter() if allowed is None else Filter(documents=("some",))
 
     def port(self) -> ReadView:
         """Return the view as what the code under test expects."""
