@@ -31,6 +31,7 @@ def test_several_members_are_one_file() -> None:
         (gzip.compress(gzip.compress(b"One.")), "no parser reads"),
         (b"One.", "not a gzip archive"),
     ],
+    ids=["cut off", "wrong checksum", "a program", "packed twice", "not packed"],
 )
 def test_what_cannot_be_unpacked_or_read_is_refused(content: bytes, reason: str) -> None:
     with pytest.raises(InvalidDocument, match=reason) as caught:
