@@ -22,7 +22,7 @@ from tests.laws.model_world import model_engine, model_settings, script
 
 ASKED = "Who travelled with Marco Polo to the court of Kublai Khan, says the book of {}?"
 TOWNS = ("Acre", "Bari", "Cori", "Dijon", "Erfurt", "Fano", "Genoa")
-OPTIONS = {"with_answer": False, "min_similarity": -1.0}  # drift does not ask what nothing is found for
+OPTIONS: dict[str, Any] = {"with_answer": False, "min_similarity": -1.0}  # drift does not ask what nothing is found for
 WITH_KEYWORDS = tuple(name for name, strategy in STRATEGIES.items() if strategy.wants_keywords)
 EXPECTED = {
     **{name: Counter[RequestKind]() for name in STRATEGIES},

@@ -237,7 +237,9 @@ async def test_wrong_questions_are_refused_with_a_remedy(tmp_path: Path) -> None
         with pytest.raises(InvalidInput, match="empty"):
             await kb.query("  ")
         with pytest.raises(InvalidInput, match="topk"):
-            await kb.query("What?", topk=3)
+            await kb.query("What?", topk=3)  # type: ignore[call-arg] # mypy fails where this is no error
+        with pytest.raises(InvalidInput, match="top_k"):
+            await kb.query("What?", top_k="three")  # type: ignore[arg-type] # and here
         with pytest.raises(InvalidInput, match="not a date"):
             await kb.query(Query(text="What?", filter=Filter(after="last week")))
         with pytest.raises(InvalidInput, match="nothing to search"):

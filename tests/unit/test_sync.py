@@ -60,7 +60,7 @@ def test_a_model_is_asked_streamed_and_counted_without_async(tmp_path: Path) -> 
         assert kb.estimate(tmp_path / "kober.md").n_to_read == 1
         assert kb.tune(tmp_path / "kober.md", dry_run=True).cost is not None
         kb.add(tmp_path / "kober.md")
-        pieces = list(kb.stream("Where did Alice Kober teach?"))
+        pieces = list(kb.stream("Where did Alice Kober teach?", strategy="mix"))
         assert pieces[-1].answer is not None
         assert "".join(piece.text for piece in pieces) == pieces[-1].answer.text
         assert {row.stage for row in kb.usage()} == {Stage.EXTRACT, Stage.KEYWORDS, Stage.ANSWER}
@@ -156,6 +156,10 @@ def test_what_is_no_question_no_text_and_no_metadata_is_refused(tmp_path: Path) 
     with sync.open(tmp_path / "kb") as kb:
         with pytest.raises(InvalidInput, match="None is no question"):
             kb.query(None)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="topk"):
+            kb.query("What?", topk=3)  # type: ignore[call-arg] # mypy fails where this is no error
+        with pytest.raises(InvalidInput, match="top_k"):
+            kb.retrieve("What?", top_k="three")  # type: ignore[arg-type] # and here
         refused: tuple[tuple[Any, dict[str, Any], str], ...] = (
             (5, {}, "takes a text, not 5"),
             ("A text.", {"id": 5}, "5 cannot be the id"),

@@ -5,7 +5,7 @@ query    strategy(query, view, tools) → Evidence → pack → render → gener
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -54,7 +54,7 @@ from quipu.model.tuning import TuningResult
 from quipu.model.usage import Estimate, UsageRow
 from quipu.retrieve import strategy_named
 from quipu.retrieve.explanation import ChunkChoice, explain
-from quipu.retrieve.question import build_query
+from quipu.retrieve.question import QueryOptions, build_query
 
 __all__ = ["Components", "Quipu"]
 
@@ -250,26 +250,28 @@ class Quipu:
 
     # ---- answers out
 
-    async def query(self, /, query: str | Query, **options: Any) -> Answer:
-        """Answer a question; `options` are fields of Query. The trace says how the answer was found.
+    async def query(self, /, query: str | Query, **options: Unpack[QueryOptions]) -> Answer:
+        """Answer a question; `options` are those of QueryOptions. The trace says how the answer was found.
 
         Raises Stale, before any model is asked, where the strategy needs a derivation that is missing: the remedy names
         the command that makes it, and the cost.
         """
         return await self._answer(await self._prepared_query(query, options))
 
-    async def stream(self, /, query: str | Query, **options: Any) -> AsyncGenerator[AnswerPiece, None]:
+    async def stream(self, /, query: str | Query, **options: Unpack[QueryOptions]) -> AsyncGenerator[AnswerPiece, None]:
         """Yield an answer in pieces while it is made: stages, text, and in the last piece the whole answer."""
         prepared = await self._prepared_query(query, options)
         async with aclosing(stream_answer(partial(self._answer, prepared))) as pieces:
             async for piece in pieces:
                 yield piece
 
-    async def retrieve(self, /, query: str | Query, **options: Any) -> Evidence:
+    async def retrieve(self, /, query: str | Query, **options: Unpack[QueryOptions]) -> Evidence:
         """Return the evidence for a question: ids, scores and reasons, without an answer."""
         return await find_evidence(await self._prepared_query(query, options), self._components, self._states)
 
-    async def compare(self, /, query: str | Query, strategies: Sequence[str] = (), **options: Any) -> Comparison:
+    async def compare(
+        self, /, query: str | Query, strategies: Sequence[str] = (), **options: Unpack[QueryOptions]
+    ) -> Comparison:
         """Ask several strategies the same question, by default all that can run, and return what each found.
 
         A strategy that fails is listed with its error. Raises NotFound for an unknown strategy.
@@ -278,7 +280,7 @@ class Quipu:
         return await compare_strategies(query, names, self.query, self._components, self._states)
 
     async def explain(
-        self, /, query: str | Query, *, chunk: str = "", rank: int | None = None, **options: Any
+        self, /, query: str | Query, *, chunk: str = "", rank: int | None = None, **options: Unpack[QueryOptions]
     ) -> Explanation:
         """Return why chunks are in the evidence for a question: the one with this id or rank, else the first three.
 
@@ -293,7 +295,7 @@ class Quipu:
         return await self._store.usage(since, until)
 
     async def prepare(
-        self, /, query: str | Query, on_event: EventSink = ignore_event, **options: Any
+        self, /, query: str | Query, on_event: EventSink = ignore_event, **options: Unpack[QueryOptions]
     ) -> RefreshResult | None:
         """Compute the missing derivations that the strategy of a query needs; None if none is missing.
 
@@ -305,13 +307,13 @@ class Quipu:
     async def _answer(self, query: Query, on_piece: PieceSink = ignore_piece) -> Answer:
         return await answer_question(query, self._components, self._states, on_piece)
 
-    async def _prepared_query(self, query: str | Query, options: Mapping[str, Any]) -> Query:
+    async def _prepared_query(self, query: str | Query, options: QueryOptions) -> Query:
         prepared = self._query(query, options)
         if prepared.auto_refresh:
             await self.prepare(prepared)
         return prepared
 
-    def _query(self, query: str | Query, options: Mapping[str, Any]) -> Query:
+    def _query(self, query: str | Query, options: QueryOptions) -> Query:
         return build_query(self._components.make_query, query, options)
 
     # ---- looking around

@@ -4,17 +4,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from quipu.errors import InvalidInput, QuipuError
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.options import check_ranges
-from quipu.model.query import Keywords, Query, Turn
+from quipu.model.query import Budget, Filter, Keywords, Query, Turn
 from quipu.ports.providers import LLM
 from quipu.prompts import question as prompt
 from quipu.retrieve import strategies_by_options, strategy_named
 from quipu.text.lenient_json import parse_lenient_json
 from quipu.text.unicode import find_text_with_surrogate
+
+if TYPE_CHECKING:
+    from quipu.retrieve.mix import MixWeights
 
 MAX_QUESTION_LENGTH = 10_000  # characters, as are all lengths here
 MAX_HISTORY_TURNS = 6  # a question refers to what was said last
@@ -30,6 +33,35 @@ class UnderstoodQuestion:
 
     query: Query
     notes: tuple[str, ...] = ()
+
+
+class QueryOptions(TypedDict, total=False):
+    """What a caller may set for one question: fields of Query, and below them the options of single strategies."""
+
+    strategy: str
+    top_k: int
+    chunk_top_k: int
+    min_similarity: float
+    related_chunks: int
+    community_level: int
+    budget: Budget
+    filter: Filter
+    low_level_keywords: tuple[str, ...]
+    high_level_keywords: tuple[str, ...]
+    response_type: str
+    language: str
+    system_prompt: str
+    user_prompt: str
+    history: tuple[Turn, ...]
+    rewrite_question: bool
+    may_fall_back: bool
+    with_answer: bool
+    auto_refresh: bool
+
+    mix_weights: "MixWeights"
+    dynamic_selection: bool
+    drift_follow_ups: int
+    from_aggregates: bool
 
 
 def build_query(make_query: Callable[[str], Query], query: str | Query, options: Mapping[str, Any]) -> Query:

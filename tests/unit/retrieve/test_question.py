@@ -1,17 +1,22 @@
 """Tests of questions: what a model makes of one before the search, and that its failure fails no question."""
 
+from typing import get_type_hints
+
 import pytest
 
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
 from quipu.model.chat import ReplyLifetime, Role
 from quipu.model.query import Keywords, Query, Turn
 from quipu.prompts import question as prompt
+from quipu.retrieve import strategies_by_options
+from quipu.retrieve.mix import MixWeights
 from quipu.retrieve.question import (
     MAX_HISTORY_TURNS,
     MAX_KEYWORD_LENGTH,
     MAX_KEYWORDS,
     MAX_REWRITTEN_LENGTH,
     MAX_TURN_LENGTH,
+    QueryOptions,
     find_keywords,
     read_keywords,
     read_rewritten,
@@ -27,7 +32,7 @@ QUESTION = '{"question": "Where did Alice Kober teach?"}'
 
 async def test_a_question_is_rewritten_and_the_rewritten_one_searched() -> None:
     llm = Talker(QUESTION, KEYWORDS)
-    understood = await understand_question(Query(text="Where did she teach?", history=HISTORY), llm)
+    understood = await understand_question(Query(text="Where did she teach?", strategy="mix", history=HISTORY), llm)
     query = understood.query
     assert (query.text, query.search_text) == ("Where did she teach?", "Where did Alice Kober teach?")
     assert query.as_searched().text == "Where did Alice Kober teach?"
@@ -40,7 +45,7 @@ async def test_a_question_is_rewritten_and_the_rewritten_one_searched() -> None:
 
 
 async def test_without_a_model_nothing_changes() -> None:
-    query = Query(text="Where did she teach?", history=HISTORY)
+    query = Query(text="Where did she teach?", strategy="mix", history=HISTORY)
     understood = await understand_question(query, None)
     assert (understood.query, understood.notes) == (query, ())
     assert query.as_searched() is query
@@ -49,15 +54,15 @@ async def test_without_a_model_nothing_changes() -> None:
 @pytest.mark.parametrize(
     ("query", "n_calls"),
     [
-        (Query(text="Where?"), 1),
+        (Query(text="Where?", strategy="mix"), 1),
         (Query(text="Where?", strategy="naive"), 0),
         (Query(text="Where?", strategy="bypass", history=HISTORY), 0),
         (Query(text="Where?", strategy="naive", history=HISTORY), 1),
-        (Query(text="Where?", history=HISTORY), 2),
-        (Query(text="Where?", history=HISTORY, rewrite_question=False), 1),
-        (Query(text="Where?", history=HISTORY, search_text="Where is it?"), 1),
-        (Query(text="Where?", low_level_keywords=("Venice",)), 0),
-        (Query(text="Where?", high_level_keywords=("trade",)), 0),
+        (Query(text="Where?", strategy="mix", history=HISTORY), 2),
+        (Query(text="Where?", strategy="mix", history=HISTORY, rewrite_question=False), 1),
+        (Query(text="Where?", strategy="mix", history=HISTORY, search_text="Where is it?"), 1),
+        (Query(text="Where?", strategy="mix", low_level_keywords=("Venice",)), 0),
+        (Query(text="Where?", strategy="mix", high_level_keywords=("trade",)), 0),
     ],
 )
 async def test_a_model_is_asked_for_what_a_strategy_wants_and_nobody_gave(query: Query, n_calls: int) -> None:
@@ -68,7 +73,7 @@ async def test_a_model_is_asked_for_what_a_strategy_wants_and_nobody_gave(query:
 
 @pytest.mark.parametrize("error", [Overloaded("busy"), Unavailable("gone"), Refused("no"), OverBudget("poor")])
 async def test_no_failure_of_a_model_fails_the_question(error: QuipuError) -> None:
-    query = Query(text="Where did she teach?", history=HISTORY)
+    query = Query(text="Where did she teach?", strategy="mix", history=HISTORY)
     understood = await understand_question(query, Talker(error))
     assert understood.query == query
     assert understood.notes == (
@@ -78,7 +83,7 @@ async def test_no_failure_of_a_model_fails_the_question(error: QuipuError) -> No
 
 
 async def test_replies_that_hold_nothing_leave_the_question_as_it_is() -> None:
-    query = Query(text="Where did she teach?", history=HISTORY)
+    query = Query(text="Where did she teach?", strategy="mix", history=HISTORY)
     understood = await understand_question(query, Talker("Well…"))
     assert understood.query == query
     assert [note.rpartition(": ")[2] for note in understood.notes] == [
@@ -97,7 +102,7 @@ async def test_a_question_that_stands_alone_is_searched_as_it_is() -> None:
 async def test_a_model_is_asked_to_rewrite_once_with_the_conversation() -> None:
     llm = Talker('{"question": "Where did Alice\\nKober teach?"}')
     assert (
-        await rewrite_question(Query(text="Where did she teach?", history=HISTORY), llm)
+        await rewrite_question(Query(text="Where did she teach?", strategy="mix", history=HISTORY), llm)
         == "Where did Alice Kober teach?"
     )
     (request,) = llm.requests
@@ -171,3 +176,12 @@ def test_no_reply_floods_the_search() -> None:
     many = ", ".join(f'"k{n}"' for n in range(1_000))
     assert len(read_keywords(f'{{"low_level_keywords": [{many}]}}').low_level) == MAX_KEYWORDS
     assert read_keywords(f'{{"low_level_keywords": ["{"x" * (MAX_KEYWORD_LENGTH + 1)}"]}}').low_level == ()
+
+
+def test_the_typed_options_are_the_fields_of_a_query_and_the_options_of_every_strategy() -> None:
+    made_by_the_engine = {"text", "options", "prompts", "search_text", "model_keywords"}
+    hints = {name: hint for name, hint in get_type_hints(Query).items() if name not in made_by_the_engine}
+    for kind in strategies_by_options():
+        hints |= get_type_hints(kind)
+    assert get_type_hints(QueryOptions, localns={"MixWeights": MixWeights}) == hints
+    assert not QueryOptions.__required_keys__
