@@ -39,8 +39,9 @@ class AnswerInput:
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """The ids of all documents whose text it holds, ordered."""
-        return tuple(sorted(self.source_by_document))
+        """The ids of all documents whose text a model may be sent, ordered."""
+        chunks = (*(passage.chunk for passage in self.packed.passages), *self.source_chunks.values())
+        return tuple(sorted({chunk.document_id for chunk in chunks}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from quipu.text.content_terms import content_terms_of
 from quipu.text.questions import AnswerType, expected_answer_type
 
 MAX_TERM_WORDS = 6  # a longer phrase after "what is" is a description, not a term to define
 MAX_PARTS = 3
+MAX_TERMS_OF_ELLIPSIS = 1  # content words of a clause that needs the words of the one before
 
 
 class QuestionKind(StrEnum):
@@ -101,7 +103,7 @@ _VALUE = _any_of(
     "默认|缺省|多少|几[个天次年]|多[大长高远久重]",
 )
 _HOW_TO = _any_of(
-    r"\bhow (?:do|can|could|should|would|must|might) (?:i|you|we|one|someone|people|users?|an?|the)\b|\bhow to\b",
+    r"\bhow (?:do|can|could|should|would|must|might) \w+|\bhow to\b",
     r"\b(?:which|what) (?:\w+ )?(?:commands?|options?|flags?|switch(?:es)?|functions?|methods?)\b",
     r"\bwhat (?:should|must|do) (?:i|you|we|one) (?:do|use|run|type)\b",
     r"\b(?:как|каким образом) (?:\w+ )?\w+(?:ть|ться|ти|тись|чь|чься)\b",
@@ -112,7 +114,8 @@ _LIST = _any_of(
     r"^(?:please )?(?:list|name|enumerate)\b",
     r"^(?:what|which) (?:are|were)\b(?! (?:you|they|we)\b)",
     r"^(?:(?:in|for|on|to|by|with|from) )?(?:what|which) (?:(?!do|did|is|was|has|can)[\w-]+ ){0,2}?"
-    r"(?!does|has)\w{2,}[^\Wsui]s\b(?! (?:is|was|has|does|part|for|to|the|an?|up|in|on)\b)",
+    r"(?!does|has)\w{2,}[^\Wsui]s\b(?! (?:is|was|part|for|to|the|an?|up|in|on)\b)",
+    r"^(?:what|which) [\w-]*[^\Wsui]s (?:for|to|of|in|on|that) .*\b(?:do|does|did|are|were|can|have)\b",
     r"\b(?:what|which) (?:\w+ )?(?:kinds|types|sorts|ways|parts|steps|modes|forms|ones) (?:of|to|does|do|are|in)\b",
     r"^(?:назов|перечисл)\w+|\bкак(?:ие|их|им|ими)\b|\bиз (?:чего|каких)\b",
     "哪些|哪几|哪[两二三四五六七八]|列出|列举|几[种类部]|由什么组成",
@@ -130,6 +133,7 @@ _DEFINITIONS = tuple(
     for pattern in (
         rf"^what (?:does|do|did) {_TERM} (?:mean|stand for|refer to|do)(?P<rest> (?:in|on|for|with) .+)?$",
         rf"^what(?: is|'s| are) meant by {_TERM}$",
+        rf"^what(?: is|'s| are) {_TERM} (?:used |good )?for$",
         rf"^(?:please )?(?:define|explain)(?: the term)? {_TERM}$",
         rf"^what(?:'s| is| are| was| were) (?:the )?(?:meaning|definition|purpose) of {_TERM}$",
         rf"^(?:so )?(?:what|who)(?:'s| is| are| was| were) {_TERM}(?P<rest> (?:in|on|for|according to) .+)?$",
@@ -176,6 +180,9 @@ _ASKING_WORDS = re.compile(
     r"отлича\w+|разниц\w+|различи\w+|сравн\w+|команд\w+|вид\w*|тип\w*|существу\w+)\b|区别|不同|差别|差异|几种|哪几种|什么命令",
     re.IGNORECASE,
 )
+_ASKING_FOR_TERM = re.compile(
+    r"^(?:что|кто) так\w+|^что (?:значит|означает)|^(?:什么是|什么叫|何谓|谁是)|是(?:什么|谁)\w*$", re.IGNORECASE
+)
 _END = re.compile(r"[\s?？!！.。…]+$")
 
 
@@ -191,12 +198,23 @@ def analyse_question(text: str) -> AnalysedQuestion:
         return AnalysedQuestion(text=text, kind=QuestionKind.COMPARISON, parts=sides)
     clauses = [clause for clause in _CLAUSE.split(question) if clause.strip()]
     if len(clauses) > 1:
-        parts = tuple(part for clause in clauses[:MAX_PARTS] for part in analyse_question(clause).parts[:1])
+        whole = [clauses[0], *(_completed(clause, clauses[0]) for clause in clauses[1:MAX_PARTS])]
+        parts = tuple(part for clause in whole for part in analyse_question(clause).parts[:1])
         return AnalysedQuestion(text=text, kind=_kind_of(clauses[0]), parts=parts)
     if term := _term_to_define(question):
-        part = _part(question, term=term)
+        part = _part(_ASKING_FOR_TERM.sub(" ", question), term=term)
         return AnalysedQuestion(text=text, kind=QuestionKind.DEFINITION, parts=(part,))
     return AnalysedQuestion(text=text, kind=_kind_of(question), parts=tuple(_pair_or_whole(question)))
+
+
+def _completed(clause: str, first: str) -> str:
+    """Return a clause that says almost nothing alone ("and on what is Flask's?") with the words of the first one.
+
+    Names of the first clause are left out: the second asks about another.
+    """
+    if len(content_terms_of(clause)) > MAX_TERMS_OF_ELLIPSIS:
+        return clause
+    return f"{clause} {' '.join(word for word in first.split()[1:] if not word[:1].isupper())}"
 
 
 def _part(words: str, term: str = "") -> QuestionPart:

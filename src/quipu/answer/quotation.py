@@ -36,10 +36,13 @@ _SUBJECT_END = re.compile(r"\s*(?:\band\b|\bи\b|与|和|[(（:：,，《«—�
 class QuoteLimits:
     """How much is quoted: `n_quotes` for each part, of about `n_chars` each, and never more than `total` together.
 
+    For a list a quote has about `n_list_chars`.
+
     A further quote is left out where its score is below `min_score_ratio` of the first.
     """
 
     n_chars: int = 380
+    n_list_chars: int = 600
     n_quotes: int = 2
     total: int = 1_500
     min_score_ratio: float = 0.6
@@ -140,13 +143,14 @@ def _quotes_of_part(
     """Return the quotes for one part, best first."""
     ranked = score_sentences(part, kind, passages, weights)[:MAX_CANDIDATES]
     quotes: list[Quote] = []
+    n_chars = limits.n_list_chars if kind is QuestionKind.LIST else limits.n_chars
     if kind is QuestionKind.LIST and ranked and (listed := best_list(part, passages, ranked[0], weights)):
         quotes.append(_quote_of_list(listed, ranked[0]))
     while ranked and len(quotes) < limits.n_quotes:
         sentence = ranked.pop(0)
         if quotes and sentence.score < limits.min_score_ratio * quotes[0].score:
             break
-        quote = grow_quote(passages[sentence.place], sentence, limits.n_chars)
+        quote = grow_quote(passages[sentence.place], sentence, n_chars)
         if quote and not any(quote.overlaps(other) for other in quotes):
             quotes.append(quote)
             if len(quotes) == 1:

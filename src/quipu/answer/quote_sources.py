@@ -1,7 +1,7 @@
 """Quote sources: everything that quotes are taken from, read from one view: passages, what surrounds them, documents.
 
-Beside the passages of the evidence, a question of several parts reads the best passages by full text for each part,
-and a definition those for its term. An overview reads documents.
+Beside the passages of the evidence, the best passages by full text are read, for each part of the question: a strategy
+that follows vectors or the graph may leave out the passage that says it in the same words. An overview reads documents.
 """
 
 import math
@@ -10,16 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quipu.answer.passage_text import PassageText, Place, read_passage
-from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart, analyse_question
+from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, analyse_question
 from quipu.answer.sentence_scores import WordFinder
 from quipu.model.document import Document
-from quipu.model.evidence import Evidence
+from quipu.model.evidence import Evidence, Scored
 from quipu.model.graph import Chunk, EntityMention
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 
 MAX_PASSAGES = 8  # of the evidence; more change nothing, fewer lose answers
-MAX_PART_PASSAGES = 5  # by full text, for each part of a question
+MAX_TEXT_PASSAGES = 3  # by full text, beside those of the evidence
+MAX_PART_PASSAGES = 5  # by full text, for each of several parts of a question
 MAX_DOCUMENTS = 5_000  # whose titles are compared with the topic of an overview
 MAX_OVERVIEW_CHUNKS = 200  # of one document
 MAX_GROUPS = 8  # of documents, in an overview of all
@@ -44,7 +45,7 @@ class QuoteSources:
     `ranked` are, for each part of the question, chunks with their share of the best one's score. `chunk_by_place`
     holds their neighbours. `document` are the chunks of the document an overview is about, `names` the entities it
     mentions most; `groups` are those of all documents, where it is about all of them. `text_score` is the full-text
-    score of the best passage over ln(1 + n) of the n chunks of the index: its rare words, whatever the index's size.
+    score of the best passage over ln(2 + n) of the n chunks of the index: its rare words, whatever the index's size.
     """
 
     question: AnalysedQuestion
@@ -80,30 +81,32 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
         return QuoteSources(question=question)
     if question.kind is QuestionKind.OVERVIEW:
         return await _read_overview(question, passages, view)
-    best = max([score_by_chunk.get(chunk.id, 0.0) for chunk in passages], default=0.0)
-    hits = [(chunk, score_by_chunk.get(chunk.id, 0.0) / best if best > 0 else 0.0) for chunk in passages]
-    searched = len(question.parts) > 1 or question.kind is QuestionKind.DEFINITION
-    own = [await _search_part(part, view) if searched else [] for part in question.parts]
-    best_by_text = await view.search_text(NodeKind.CHUNK, text, 1)
+    best_score = max([score_by_chunk.get(chunk.id, 0.0) for chunk in passages], default=0.0)
+    hits = [(chunk, score_by_chunk.get(chunk.id, 0.0) / best_score if best_score > 0 else 0.0) for chunk in passages]
+    k = MAX_PART_PASSAGES if len(question.parts) > 1 else MAX_TEXT_PASSAGES
+    matches = [await view.search_text(NodeKind.CHUNK, part.words, k) for part in question.parts]
+    chunk_ids = [match.id for part_matches in matches for match in part_matches]
+    chunk_by_id = {chunk.id: chunk for chunk in await view.chunks(chunk_ids)} if chunk_ids else {}
+    ranked = [_joined(hits, part_matches, chunk_by_id) for part_matches in matches]
+    best_text_score = max((match.score for part_matches in matches for match in part_matches), default=0.0)
     n_chunks = (await view.counts("chunks")).chunks
-    ranked = [
-        [*hits, *(hit for hit in part_hits if hit[0].id not in {chunk.id for chunk, _ in hits})] for part_hits in own
-    ]
     ids = list(dict.fromkeys(chunk.id for part_hits in ranked for chunk, _ in part_hits))
     near = await view.chunks(ids, with_neighbours=True) if ids else []
     return QuoteSources(
         question=question,
         ranked=tuple(map(tuple, ranked)),
-        text_score=best_by_text[0].score / math.log(1 + n_chunks) if best_by_text and n_chunks else 0.0,
+        text_score=best_text_score / math.log(2 + n_chunks),
         chunk_by_place={(chunk.document_id, chunk.ordinal): chunk for chunk in near},
     )
 
 
-async def _search_part(part: QuestionPart, view: ReadView) -> list[tuple[Chunk, float]]:
-    """Return the best passages by full text for a part of a question, scored beside those of the evidence."""
-    matches = await view.search_text(NodeKind.CHUNK, part.words, MAX_PART_PASSAGES)
-    score_by_id = {match.id: match.score / matches[0].score for match in matches if matches[0].score > 0}
-    return [(chunk, score_by_id[chunk.id]) for chunk in await view.chunks(list(score_by_id))]
+def _joined(
+    hits: Sequence[tuple[Chunk, float]], matches: Sequence[Scored], chunk_by_id: Mapping[str, Chunk]
+) -> list[tuple[Chunk, float]]:
+    """Return the passages of the evidence, then the best by full text for one part, each with its share of the best."""
+    ids = {chunk.id for chunk, _ in hits}
+    new = [match for match in matches if match.id in chunk_by_id and match.id not in ids]
+    return [*hits, *((chunk_by_id[match.id], match.score / matches[0].score) for match in new)]
 
 
 async def _read_overview(question: AnalysedQuestion, passages: Sequence[Chunk], view: ReadView) -> QuoteSources:

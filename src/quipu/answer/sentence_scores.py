@@ -1,15 +1,15 @@
 """Sentence scores: how well each sentence of the passages answers one part of a question.
 
-A sentence scores the share of the question's weighted words that it holds. A word that stands only near it counts in
+A sentence scores the share of the question's words that it holds; they weigh the same, since weights by rarity changed
+nothing. A word that stands only near it counts in
 part: in its block, in the block beside it or the one that introduces it, in the headings above, in the title and the
 name of the document. The score is higher where the passage ranks high and where the sentence has the form of an answer:
 a definition of the term, a number or time, code for a how-to.
 """
 
-import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from quipu.answer.passage_text import PassageText, Span
@@ -37,11 +37,11 @@ _CODE = re.compile(
 class ScoreWeights:
     """How much a word of the question counts by where it stands, and what else adds to a score of at most 1."""
 
-    block: float = 0.4  # in another sentence of the block, or in the block that introduces it
+    block: float = 0.6  # in another sentence of the block, or in the block that introduces it
     near: float = 0.2  # in the block before or after
     heading: float = 0.4  # in the headings above
-    title: float = 0.4  # in the title or the name of the document
-    rank: float = 0.3  # the best passage; others in proportion to their scores
+    title: float = 0.6  # in the title or the name of the document
+    rank: float = 0.5  # the best passage; others in proportion to their scores
     form: float = 0.2  # the sentence has the form of an answer
     definition: float = 0.6  # the sentence defines the term
     bridge: float = 0.3  # the passage is about something that the first quote names and the question does not
@@ -118,10 +118,9 @@ def score_sentences(
     """Return the sentences of passages with their scores, best first; equal scores in the order of the passages."""
     finder = WordFinder(part)
     texts = [_MatchedText(passage, finder) for passage in passages]
-    weight_by_term = idf_weights(finder.terms, texts)
-    if not weight_by_term:
+    if not finder.terms:
         return []
-    scorer = _Scorer(part, kind, weight_by_term, weights)
+    scorer = _Scorer(part, kind, finder.terms, weights)
     bounds = [
         (scorer.block_bound(text, index), place, index)
         for place, text in enumerate(texts)
@@ -156,26 +155,12 @@ class _MatchedText:
                 yield index
 
 
-def idf_weights(terms: Iterable[str], texts: Sequence[_MatchedText]) -> dict[str, float]:
-    """Return the weight of each term, ln(1 + n / (1 + df)) among the n blocks that were read.
-
-    A word that all of them hold says little about where the answer is; a word that none of them holds weighs most.
-    """
-    blocks = [block | text.title for text in texts for block in text.terms_of_block]
-    weights: dict[str, float] = {}
-    for term in terms:
-        idf = math.log1p(len(blocks) / (1 + sum(term in block for block in blocks)))
-        weights[term] = idf * (PAIR_WEIGHT if is_unspaced(term[0]) else 1.0)
-    return weights
-
-
 class _Scorer:
     """Scores sentences for one part of a question."""
 
-    def __init__(
-        self, part: QuestionPart, kind: QuestionKind, weight_by_term: Mapping[str, float], weights: ScoreWeights
-    ) -> None:
+    def __init__(self, part: QuestionPart, kind: QuestionKind, terms: Sequence[str], weights: ScoreWeights) -> None:
         self._part, self._kind, self._weights = part, kind, weights
+        weight_by_term = {term: PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in terms}
         total = sum(weight_by_term.values())
         self._share_by_term = {term: weight / total for term, weight in weight_by_term.items()}
         self._definition = _definition_pattern(part.term) if part.term else None

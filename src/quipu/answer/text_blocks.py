@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+MAX_ROWS_OF_SECTION = 30  # of a table, below the row that divides it
 MAX_HEADING_CHARS = 80  # of a line that is a heading only by standing alone
 MAX_TERM_CHARS = 60  # of a line whose explanation is indented below it
 MIN_LETTER_SHARE = 0.45  # of a block that is not code: a text has about 0.8, a drawing 0.1
@@ -65,7 +66,6 @@ _ROW_RULE = re.compile(r"\s*[|+:=\-\s]+$")
 _COMMAND = re.compile(r"\s*(?:\$ |>>> |#!|sudo |import |from \S+ import |def |class |git |pip |apt )")
 _SYMBOLS = re.compile(r"[{}()\[\];=<>$\\/&#\"'_]")
 _TERMINAL = re.compile(r"[.!?。！？:：;；,，…]['\"»”)\]]*$")
-_LETTER = re.compile(r"[^\W\d_]")
 _DRAWING = re.compile("[─━│┃┌┐└┘├┤┬┴┼╭╮╯╰═║█▌▐░▒▓]{1}|[+|] *-{3,} *[+|]|-{2,}>|<-{2,}")
 _LINKS = re.compile(r"<[^>\n]*>|!?\[[^\]\n]*\]\([^)\n]*\)|\[!\[.*|https?://\S+")
 _DIAGRAM_LANGUAGES = frozenset(("mermaid", "plantuml", "dot", "graphviz"))
@@ -73,9 +73,15 @@ _TEMPLATE = re.compile(
     r"\s*(?:\{%|\{\{|<!--|:\w+:(?:\s|$)|---\s*$|\.\. (?:_|toctree|contents|image|figure|include|raw|currentmodule|meta"
     r"|code-block|sourcecode|version\w+|deprecated))"
 )
+# Each licence has one of these; to look for them takes far less time than the pattern.
+_LICENCE_WORDS = (
+    *("copyright", "©", "rights", "licen", "permission", "warranty", "gutenberg", "redistribut"),
+    *("лиценз", "права", "版权", "许可证"),
+)
 _LICENCE = re.compile(
     r"\bcopyright\b|©|\ball rights reserved\b|\blicen[sc]ed under\b|\bpermission is hereby granted\b"
-    r"|\bwithout warranty\b|\bproject gutenberg\b|\bspdx-license|\bвсе права защищены\b|版权所有|许可证发布"
+    r"|\bwithout warranty\b|\bproject gutenberg\b|\bspdx-license|\bfreely redistribut"
+    r"|\bвсе права защищены\b|版权所有|许可证发布"
     r"|\bлицензи\w+ (?:gnu|mit|apache|bsd)\b",
     re.IGNORECASE,
 )
@@ -91,7 +97,8 @@ def read_blocks(text: str) -> list[TextBlock]:
 
 def is_licence(text: str) -> bool:
     """Return whether a text is about copyright or the terms of a licence."""
-    return _LICENCE.search(text) is not None
+    lowered = text.lower()
+    return any(word in lowered for word in _LICENCE_WORDS) and _LICENCE.search(text) is not None
 
 
 def _lines(text: str) -> list[_TextLine]:
@@ -174,7 +181,7 @@ def _classified(text: str, block: TextBlock) -> TextBlock:
     if block.kind is not BlockKind.HEADING and is_licence(content):
         return replace(block, kind=BlockKind.LICENCE)
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM):
-        letters = len(_LETTER.findall(_LINKS.sub("", content)))
+        letters = sum(map(str.isalpha, _LINKS.sub("", content)))
         n_visible = len("".join(content.split()))
         if _DRAWING.search(content):
             return replace(block, kind=BlockKind.NOISE)
@@ -200,6 +207,7 @@ def _as_heading(text: str, blocks: list[TextBlock], place: int) -> TextBlock:
         and block.indent == 0
         and len(line) <= MAX_HEADING_CHARS
         and "\n" not in line
+        and not (place and text[: blocks[place - 1].end].endswith((":", "：")))  # what a line announces
         and not _TERMINAL.search(line)
         and sum(c.isdigit() for c in line) * 4 < len(line)
         and place + 1 < len(blocks)
@@ -241,7 +249,9 @@ def _lead_of(text: str, blocks: list[TextBlock], place: int, outer: int) -> int:
         first += 1
     if kind is BlockKind.ROW:
         sections = (
-            row for row in range(place - 1, first, -1) if _is_section(text[blocks[row].start : blocks[row].end])
+            row
+            for row in range(place - 1, max(first, place - MAX_ROWS_OF_SECTION), -1)
+            if _is_section(text[blocks[row].start : blocks[row].end])
         )
         return next(sections, first if first < place else -1)
     if outer >= 0:

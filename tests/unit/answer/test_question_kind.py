@@ -74,6 +74,12 @@ def test_each_clause_of_a_double_question_is_a_part() -> None:
     assert "city" in second.words
 
 
+def test_a_clause_that_says_little_alone_gets_the_words_of_the_first() -> None:
+    _, second = analyse_question("Of what wood is Venice's fleet built, and of what is Genoa's?").parts
+    assert {"Genoa's", "wood", "fleet", "built"} <= set(second.words.split())
+    assert "Venice" not in second.words
+
+
 def test_words_that_only_ask_are_not_searched_for() -> None:
     (part,) = analyse_question("Which command starts the server?").parts
     assert part.words.split() == ["Which", "starts", "the", "server"]
