@@ -77,7 +77,7 @@ async def test_the_law_fails_where_nobody_waits_for_the_turn(tmp_path: Path) -> 
 
 
 async def found_in(view: ReadView, kb: Quipu) -> list[Evidence]:
-    """Return what every strategy finds in a view."""
+    """Return what every strategy that reads the index finds in a view."""
     parts = kb._components
     tools = Tools(
         vectors=parts.vectors, embedder=parts.embedder, topology=parts.topology, tokenizer=parts.ingest_config.tokenizer
@@ -85,6 +85,7 @@ async def found_in(view: ReadView, kb: Quipu) -> list[Evidence]:
     return [
         await strategy.retrieve(Query(text=question, strategy=strategy.name), view, tools)
         for strategy in STRATEGIES.values()
+        if strategy.name != "bypass"
         for question in QUESTIONS
     ]
 
@@ -99,7 +100,7 @@ async def test_a_reader_sees_one_snapshot_while_others_refresh(tmp_path: Path) -
             await other.remove([NAMES[1]])
             await other.refresh(DERIVATIONS, rebuild=True)
             async with kb._store.view() as new:
-                assert all(a != b for a, b in zip(before[2:], (await found_in(new, kb))[2:], strict=True))
+                assert all(a != b for a, b in zip(before, await found_in(new, kb), strict=True))
             assert await found_in(view, kb) == before
 
 

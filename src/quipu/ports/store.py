@@ -341,7 +341,8 @@ class Store(ReplyCache, Protocol):
         """Keep a second set of vectors, of this embedder, in this context; make it the live one at the end.
 
         The live set answers queries until then, and is deleted then. The end raises Stale while texts have no new
-        vector. After an error the second set stays, and the next re-embedding with this embedder completes it.
+        vector, and if the second set is gone: `purge` and a re-embedding with another embedder delete it. After any
+        other error the second set stays, and the next re-embedding with this embedder completes it.
         """
         ...
 

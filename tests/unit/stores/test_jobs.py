@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from quipu.model.document import DocumentStatus
-from quipu.stores.relational import jobs, migrations
+from quipu.stores.relational import jobs
 from quipu.stores.relational.jobs import is_dead, new_owner
+from quipu.stores.relational.store import create_or_migrate
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import source
 from quipu.text.words import Analyzer
@@ -27,7 +28,7 @@ def _backend(database: Path) -> SqliteBackend:
     """Return a backend whose index has one job waiting."""
     backend = SqliteBackend(database, busy_timeout_s=1.0)
     with backend.writing() as connection:
-        migrations.prepare(connection, backend, Analyzer())
+        create_or_migrate(connection, backend, Analyzer())
         jobs.enqueue(connection, [source("a")], [], now="now")
     return backend
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from quipu.stores.relational.store import RequestCoalescer
+from quipu.stores.relational.replies import RequestCoalescer
 
 
 class Slow:

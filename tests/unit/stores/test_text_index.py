@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quipu.ports.derivation_view import NodeKind
-from quipu.stores.relational import migrations
 from quipu.stores.relational.documents import ChunkWords
-from quipu.stores.relational.store import RelationalStore
+from quipu.stores.relational.store import RelationalStore, create_or_migrate
 from quipu.stores.relational.text_index import index_row
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import dump, publish, remove
@@ -38,7 +37,7 @@ def backend() -> Iterator[SqliteBackend]:
     with TemporaryDirectory() as folder:
         backend = SqliteBackend(Path(folder) / "index.sqlite", busy_timeout_s=5.0)
         with backend.writing() as connection:
-            migrations.prepare(connection, backend, Analyzer())
+            create_or_migrate(connection, backend, Analyzer())
         yield backend
         backend.close()
 

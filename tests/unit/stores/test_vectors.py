@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 
+from quipu.errors import Stale
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.stores.relational import change_log, vectors
 from quipu.stores.relational.snapshot import Snapshot
@@ -120,6 +121,17 @@ async def test_other_vectors_and_forgotten_changes_are_read_anew(tmp_path: Path,
             change_log.forget_before(connection, 10**6)
         assert len((await chunk_vector_rows(store))[0]) == 3
     assert n_read == [2, 2, 3]
+
+
+async def test_the_error_for_a_second_set_that_was_purged_says_what_to_do(tmp_path: Path) -> None:
+    async with open_index(tmp_path / "index.sqlite") as store:
+        await store.set_embedder(MODEL, DIMENSION)
+        await publish(store, a_document("a", [0]))
+        with pytest.raises(Stale, match="another/1 were deleted meanwhile, by `quipu purge`") as caught:
+            async with store.reembedding("another/1", DIMENSION):
+                await embed(store, "another/1")
+                await store.purge()
+        assert caught.value.remedy.startswith("Run `quipu reembed` again")
 
 
 async def test_a_restored_index_is_read_anew(

@@ -6,11 +6,12 @@ with the first of them that is removed or retracts a statement. A reply made fro
 first of these. A reply that arrives after that is not kept, so nothing derived from removed text survives.
 """
 
+import asyncio
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from sqlalchemy import Connection, Row, select, tuple_
 from sqlalchemy import text as sql_text
@@ -30,6 +31,9 @@ from quipu.stores.relational.sql import (
     read_number,
     write_meta,
 )
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 FACTS = "facts"  # meta key: the revision of the last change of facts
 EXTRACTION = 0  # in place of a document version: the reply is needed while a chunk has this input
@@ -306,3 +310,43 @@ def _usage_row(row: Row[Any]) -> UsageRow:
         ),
         interrupted_cost=row.interrupted_cost,
     )
+
+
+class RequestCoalescer(Generic[T, R]):
+    """Runs the requests that arrive during one call together in the next call.
+
+    Requests that come slowly run one by one, and requests that come fast run in batches. A request runs even when the
+    task that waits for it is cancelled.
+    """
+
+    def __init__(self, run: Callable[[Sequence[T]], Awaitable[Sequence[R]]]) -> None:
+        self._run = run
+        self._pending: list[tuple[T, asyncio.Future[R]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def submit(self, request: T) -> R:
+        """Return the result of `run` for this request, or raise its exception."""
+        result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._pending.append((request, result))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run_all())
+        return await result
+
+    async def finish(self) -> None:
+        """Wait until no request is pending."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def _run_all(self) -> None:
+        while self._pending:
+            batch, self._pending = self._pending, []
+            try:
+                values = await self._run([request for request, _ in batch])
+            except Exception as error:
+                for _, result in batch:
+                    if not result.done():  # its task was not cancelled
+                        result.set_exception(error)
+            else:
+                for (_, result), value in zip(batch, values, strict=True):
+                    if not result.done():
+                        result.set_result(value)

@@ -1,15 +1,19 @@
-"""RelationalStore: facts, folds, links, vectors and work in one database; see ports.store for the promises."""
+"""RelationalStore: facts, folds, links, vectors and work in one database, and the migrations that bring it up to date.
+
+`ports.store` describes every method.
+"""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Column, Connection, inspect
+from sqlalchemy.schema import CreateColumn
 
-from quipu.errors import Busy, Unavailable
+from quipu.errors import Busy, Corrupt, Mismatch, Unavailable
 from quipu.model.delta import CommitResult, Delta, Job
 from quipu.model.document import DocumentStatus
 from quipu.model.query import Filter
@@ -22,16 +26,24 @@ from quipu.stores.relational import (
     commit,
     entities,
     filters,
+    fold,
     jobs,
-    migrations,
     replies,
     summaries,
     text_index,
     vector_writes,
     verify,
 )
+from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import Snapshot, SnapshotCaches
-from quipu.stores.relational.sql import Backend, finish_in_thread, read_number, read_numbers
+from quipu.stores.relational.sql import (
+    Backend,
+    finish_in_thread,
+    read_meta,
+    read_number,
+    read_numbers,
+    write_meta,
+)
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.relational.view import RelationalView
 from quipu.text.words import Analyzer
@@ -39,47 +51,6 @@ from quipu.text.words import Analyzer
 _RENEWALS_PER_LEASE = 3  # so that two renewals may fail before the lease ends
 
 T = TypeVar("T")
-R = TypeVar("R")
-
-
-class RequestCoalescer(Generic[T, R]):
-    """Runs the requests that arrive during one call together in the next call.
-
-    Requests that come slowly run one by one, and requests that come fast run in batches. A request runs even when the
-    task that waits for it is cancelled.
-    """
-
-    def __init__(self, run: Callable[[Sequence[T]], Awaitable[Sequence[R]]]) -> None:
-        self._run = run
-        self._pending: list[tuple[T, asyncio.Future[R]]] = []
-        self._task: asyncio.Task[None] | None = None
-
-    async def submit(self, request: T) -> R:
-        """Return the result of `run` for this request, or raise its exception."""
-        result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        self._pending.append((request, result))
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._run_all())
-        return await result
-
-    async def finish(self) -> None:
-        """Wait until no request is pending."""
-        if self._task is not None:
-            await asyncio.shield(self._task)
-
-    async def _run_all(self) -> None:
-        while self._pending:
-            batch, self._pending = self._pending, []
-            try:
-                values = await self._run([request for request, _ in batch])
-            except Exception as error:
-                for _, result in batch:
-                    if not result.done():  # its task was not cancelled
-                        result.set_exception(error)
-            else:
-                for (_, result), value in zip(batch, values, strict=True):
-                    if not result.done():
-                        result.set_result(value)
 
 
 class RelationalStore:
@@ -96,23 +67,23 @@ class RelationalStore:
         self._caches = SnapshotCaches()
         # Set until the first commit with documents: before that, another process may choose another embedder.
         self._embedder: tuple[str, int] | None = None
-        self._find_requests = RequestCoalescer(self._find)
-        self._keep_requests = RequestCoalescer(self._keep)
+        self._find_requests = replies.RequestCoalescer(self._find)
+        self._keep_requests = replies.RequestCoalescer(self._keep)
 
     async def prepare(self, *, any_tokenizer: bool = False) -> None:
         """Create or migrate the tables; must be called once, before anything else.
 
         `any_tokenizer` opens an index whose full text was built with another tokenizer, in order to rebuild it.
         """
-        if not await self._read(migrations.is_current):
+        if await self._read(_schema_number) != SCHEMA:  # else opening writes nothing
             try:
-                await self._run(lambda connection: migrations.prepare(connection, self._backend, self._analyzer))
+                await self._run(lambda connection: create_or_migrate(connection, self._backend, self._analyzer))
             except Unavailable as error:
                 cause = error
-                await self._read(lambda connection: migrations.explain(connection, cause))
+                await self._read(lambda connection: _explain_failed_migration(connection, cause))
                 raise
         if not any_tokenizer:
-            await self._read(lambda connection: migrations.check_tokenizer(connection, self._analyzer.identity))
+            await self._read(lambda connection: _check_tokenizer(connection, self._analyzer.identity))
 
     async def commit(self, delta: Delta) -> CommitResult:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -232,7 +203,7 @@ class RelationalStore:
     def _commit(self, connection: Connection, delta: Delta, now: str) -> CommitResult:
         if delta.publish or delta.remove or delta.remove_claimed:
             # Another process may have rebuilt full text with another tokenizer.
-            migrations.check_tokenizer(connection, self._analyzer.identity)
+            _check_tokenizer(connection, self._analyzer.identity)
         if self._embedder and (delta.publish or delta.enqueue):
             vector_writes.take_model(connection, *self._embedder)
         return commit.apply(connection, self._backend, self._analyzer, self._bloom, delta, now)
@@ -243,7 +214,7 @@ class RelationalStore:
             self._backend.restrict(connection)
             filters.apply_filter(connection, allowed)
         schema, revision = read_numbers(connection, "schema", "revision")
-        migrations.check_schema(schema)
+        _check_schema(schema)
         snapshot = Snapshot(
             connection=connection,
             backend=self._backend,
@@ -275,7 +246,7 @@ class RelationalStore:
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
         def checked(connection: Connection) -> T:
-            migrations.check_schema(read_number(connection, "schema"))
+            _check_schema(read_number(connection, "schema"))
             return change(connection)
 
         self._check_open()
@@ -297,3 +268,122 @@ class RelationalStore:
             raise Unavailable(
                 "The index has been closed.", remedy="Open it again: `async with quipu.open(PATH) as kb`."
             )
+
+
+Migration = Callable[[Connection], None]
+
+
+def create_or_migrate(connection: Connection, backend: Backend, analyzer: Analyzer) -> None:
+    """Create the tables of a new index, or migrate an index of an older version.
+
+    Raises Mismatch for the index of a newer version, and Corrupt for a database that is not an index.
+    """
+    if not inspect(connection).get_table_names():
+        s.metadata.create_all(connection, checkfirst=False)
+        backend.create_text(connection)
+        write_meta(connection, "schema", SCHEMA)
+        write_meta(connection, "tokenizer", analyzer.identity)
+        return
+    number = _schema_number(connection)
+    if not number:
+        raise Corrupt("The database has other tables and is not a Quipu index.", remedy="Choose another folder.")
+    if number > SCHEMA:
+        raise Mismatch(
+            f"The index has schema {number}, but this version of Quipu supports schemas up to {SCHEMA}.",
+            remedy="Upgrade Quipu: pip install -U quipu-rag",
+        )
+    for migration in MIGRATIONS[number - 1 :]:
+        migration(connection)
+    write_meta(connection, "schema", SCHEMA)
+    if number < _TEXT_SCHEMA and _segmenter(read_meta(connection, "tokenizer")) == _segmenter(analyzer.identity):
+        text_index.rebuild(connection, backend, analyzer, BloomFilter())
+
+
+def _schema_number(connection: Connection) -> int:
+    """Return the schema number of the index, 0 where the database is empty or not an index."""
+    tables = inspect(connection)
+    if not tables.has_table("meta") or {c["name"] for c in tables.get_columns("meta")} != {"key", "value"}:
+        return 0
+    number = read_meta(connection, "schema") or ""
+    return int(number) if number.isdigit() else 0
+
+
+def _segmenter(tokenizer: str | None) -> str:
+    """Return the segmenter in a tokenizer's identity. A migration does not replace one segmenter by another."""
+    return (tokenizer or "").partition("+")[2]
+
+
+def _explain_failed_migration(connection: Connection, error: Unavailable) -> None:
+    """Raise Unavailable with the cause and a remedy if the database is an index, which then is an older one."""
+    if number := _schema_number(connection):
+        raise Unavailable(
+            f"The index has schema {number} and could not be migrated to schema {SCHEMA}: {error.message}",
+            remedy="Run `quipu status` once as a user who may write to the index. After that, reading is enough.",
+        ) from error
+
+
+def _check_schema(number: int) -> None:
+    """Raise Mismatch if another version of Quipu has migrated the index since this store was opened."""
+    if number != SCHEMA:
+        raise Mismatch(
+            f"Another version of Quipu migrated the index from schema {SCHEMA} to {number} while it was open.",
+            remedy="Stop this process and start it with that version: pip install -U quipu-rag",
+        )
+
+
+def _check_tokenizer(connection: Connection, tokenizer: str) -> None:
+    """Raise Mismatch if full text was built with another tokenizer."""
+    index_tokenizer = read_meta(connection, "tokenizer")
+    if index_tokenizer != tokenizer:
+        raise Mismatch(
+            f"Full text was built with the tokenizer {index_tokenizer!r}, but {tokenizer!r} is set.",
+            remedy="Run `quipu refresh --rebuild`, or set the earlier tokenizer again.",
+        )
+
+
+def _add_edit_table(connection: Connection) -> None:
+    s.edit.create(connection, checkfirst=True)
+
+
+def _add_headers_and_shorten_spaces(connection: Connection) -> None:
+    for table in ("vector", "vector_gone", "vector_todo"):
+        connection.exec_driver_sql(f"UPDATE {table} SET space = substr(space, 1, 1)")
+    _add_columns(connection, s.chunk.c.header, s.job.c.chunking)
+
+
+def _add_usage_and_summaries(connection: Connection) -> None:
+    _add_columns(
+        connection, s.reply.c.lifetime, s.reply_document.c.version, s.entity.c.described_by, s.relation.c.described_by
+    )
+    for table in (s.reply_source, s.summary, s.usage, s.claim_mention):
+        table.create(connection, checkfirst=True)
+    for table in (s.reply, s.entity, s.relation):
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+    fold.mark_waiting(connection)
+
+
+def _add_derivations(connection: Connection) -> None:
+    derived = (s.change, s.derivation, s.cluster, s.membership, s.report, s.cluster_relation)
+    for table in (*derived, s.synonym, s.entity_name, s.sentence):
+        table.create(connection, checkfirst=True)
+    _add_columns(connection, s.document.c.stands_since)
+    change_log.forget_before(connection, read_number(connection, "revision"))
+
+
+def _add_columns(connection: Connection, *columns: Column[Any]) -> None:
+    for column in columns:
+        table = column.table.name
+        if column.name not in {existing["name"] for existing in inspect(connection).get_columns(table)}:
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {CreateColumn(column)}")
+
+
+# Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.
+MIGRATIONS: tuple[Migration, ...] = (
+    _add_edit_table,
+    _add_headers_and_shorten_spaces,
+    _add_usage_and_summaries,
+    _add_derivations,
+)
+SCHEMA = 1 + len(MIGRATIONS)
+_TEXT_SCHEMA = 3  # the first schema with the present full text; a migration from an older one builds it again

@@ -198,7 +198,10 @@ def finish_model(connection: Connection, identity: str) -> bool:
     """
     row = connection.execute(select(s.model).where(_m.identity == identity)).first()
     if row is None:
-        raise Stale(f"There are no vectors of {identity}.", remedy="Run `quipu reembed`.")
+        raise Stale(
+            f"The new vectors of {identity} were deleted meanwhile, by `quipu purge` or another re-embedding.",
+            remedy="Run `quipu reembed` again, and wait for its end before you run one of these.",
+        )
     if connection.execute(select(_t.text_hash).where(_t.model == row.rid)).first():
         raise Stale("Some texts have no vector of the new model yet.", remedy="Run `quipu reembed` again.")
     if row.state == "live":

@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from quipu.errors import QuipuError
+from quipu.errors import Stale
 from quipu.ports.store import Store
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, embed, publish
 from quipu.testing.facts import document
@@ -64,7 +64,7 @@ class TurnsContract:
         async with open_store(lease_s=_EXPIRED) as first, open_store() as second:
             await first.set_embedder(MODEL, DIMENSION)
             await publish(first, document("a", "One."))
-            with pytest.raises(QuipuError):
+            with pytest.raises(Stale):
                 async with first.derivation_lease(), first.reembedding(_NEXT, DIMENSION):
                     await embed(first, _NEXT)
                     await second.purge()
