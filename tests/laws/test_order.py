@@ -87,7 +87,7 @@ def few_candidates(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return kept
 
     monkeypatch.setattr(segments, "_MIN_CANDIDATES", 8)
-    monkeypatch.setattr(segments, "_CANDIDATES_PER_RESULT", 1)
+    monkeypatch.setattr(segments, "_CANDIDATES_PER_RESULT", 0)
     monkeypatch.setattr(segments, "smallest_with_ties", counted)
     return cuts
 
