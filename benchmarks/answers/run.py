@@ -157,10 +157,10 @@ def open_index(
 
 
 def indexing_code() -> str:
-    """Return a digest of the code that makes an index."""
+    """Return a digest of the code and the word lists that make an index."""
     package = Path(quipu.__file__).parent
     code = sha256()
-    for path in sorted(package.rglob("*.py")):
+    for path in sorted((*package.rglob("*.py"), *package.rglob("*.txt"))):
         if path.relative_to(package).parts[0] not in NOT_INDEXING:
             code.update(path.read_bytes())
     return code.hexdigest()

@@ -34,7 +34,8 @@ class OverviewPart:
 def overview_parts(sources: QuoteSources) -> list[OverviewPart]:
     """Return the parts of an overview of a document or of all documents; none where there is nothing to quote."""
     if sources.document:
-        return list(_document_parts(sources))
+        about = list(_document_parts(sources))
+        return about if any(part.quote for part in about) else []
     if not sources.groups:
         return []
     parts = [part for group in sources.groups if (part := _group_part(group, sources.n_documents))]
@@ -104,9 +105,9 @@ def _section_names(passages: Sequence[PassageText], title: str) -> str:
             if block.kind is BlockKind.HEADING
         ]
     distinct = [name for name in dict.fromkeys(names) if name and name != title and not is_licence(name)]
-    n_fitting, length = len(distinct), sum(len(name) + 3 for name in distinct)
+    length = sum(len(name) + 3 for name in distinct)
     step = max(1, -(-length // MAX_SECTIONS))
-    return " · ".join(distinct[:n_fitting:step])[: MAX_SECTIONS + 40]
+    return " · ".join(distinct[::step])[: MAX_SECTIONS + 40]
 
 
 def _central_quotes(passages: Sequence[PassageText], beginning: Quote | None) -> Iterator[Quote]:

@@ -40,13 +40,24 @@ class PassageText:
         return self.chunk.start - self.first
 
     def citations(self, spans: Sequence[Span], number: int, source: str) -> Iterator[Citation]:
-        """Yield a citation for each span; a span across two chunks gives one for each."""
+        """Yield a citation for each span; a span across two chunks gives one for each.
+
+        Text that the passage shares with a neighbour is cited from the passage.
+        """
         for start, end in spans:
             for piece_start, chunk in self.pieces:
-                quote_start, quote_end = max(start, piece_start), min(end, piece_start + len(chunk.text))
+                low, high = self._own_part(piece_start, chunk)
+                quote_start, quote_end = max(start, low), min(end, high)
                 if quote := self.text[quote_start:quote_end].strip():
                     quote_start = self.text.index(quote, quote_start)
                     yield _citation(chunk, quote_start - piece_start, quote, number, source)
+
+    def _own_part(self, piece_start: int, chunk: Chunk) -> Span:
+        """Return the characters that a piece alone stands for."""
+        piece_end = piece_start + len(chunk.text)
+        if piece_start < self.first:
+            return piece_start, min(piece_end, self.first)
+        return piece_start if piece_start == self.first else max(piece_start, self.last), piece_end
 
 
 def _citation(chunk: Chunk, start: int, quote: str, number: int, source: str) -> Citation:

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from posixpath import commonprefix
 
 from quipu.answer.passage_text import PassageText, Place, read_passage
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, analyse_question
@@ -150,10 +151,12 @@ async def _central_names(chunk_ids: Sequence[str], view: ReadView) -> tuple[str,
 
 
 def _grouped(documents: Sequence[Document]) -> list[tuple[str, list[Document]]]:
-    """Return the largest groups of documents: by folder, each document alone where there are no folders."""
+    """Return the largest groups of documents: by the first folder that not all share, each document alone outside."""
+    parts = [document.id.split("/") for document in documents]
+    n_shared = len(commonprefix([folders for *folders, _ in parts]))
     members: dict[str, list[Document]] = {}
-    for document in documents:
-        members.setdefault(document.id.partition("/")[0], []).append(document)
+    for document, names in zip(documents, parts, strict=True):
+        members.setdefault(names[n_shared], []).append(document)
     largest = sorted(members.items(), key=lambda group: (-sum(document.n_chunks for document in group[1]), group[0]))
     return largest[:MAX_GROUPS]
 

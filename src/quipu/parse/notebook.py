@@ -13,7 +13,7 @@ from quipu.parse.markdown import parse_markdown
 
 _MAX_OUTPUT = 1_000  # characters of the outputs of one cell
 _MAX_OUTPUT_LINES = 20
-_PICTURE = re.compile(r"!\[([^\]\n]*)\]\((?:data:[^)\s]*|attachment:[^)\s]*)[^)\n]*\)")
+_PICTURE = re.compile(r"!\[([^\[\]\n]*)\]\((?:data:[^)\s]*|attachment:[^)\s]*)[^)\n]*\)")
 _INLINE_DATA = re.compile(r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=]+")
 _STYLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # of a terminal
 _OBJECT = re.compile(r"<[^<>\n]+>(?:\s*<[^<>\n]+>)*")  # such as <Figure size 640x480 with 1 Axes>

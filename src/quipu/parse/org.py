@@ -12,6 +12,7 @@ _TAGS = re.compile(r"\s:[\w@#%:]{1,200}:$")
 _STATE = re.compile(r"(?:T[O]DO|DONE|NEXT|WAITING|CANCELLED)\s+|\[#[A-Z0-9]\]\s+")
 _KEYWORD = re.compile(r"\s*#\+([A-Za-z_]{1,40}):\s*(.*)$")
 _BLOCK = re.compile(r"\s*#\+begin_(\w{1,40})", re.IGNORECASE)
+_BLOCK_END = re.compile(r"\s*#\+end_(\w{1,40})\s*$", re.IGNORECASE)
 _DRAWER = re.compile(r"\s*:([A-Za-z_-]{1,40}):\s*$")
 _LEFT_OUT = re.compile(r"\s*(?:#(?:\s|$)|(?:SCHEDULED|DEADLINE|CLOSED):|CLOCK:)")
 _ITEM = re.compile(r"\s*(?:[-+]|\d{1,4}[.)])\s+\S")
@@ -45,15 +46,18 @@ class _OrgReader:
         self.title = ""
         self.top_headings: list[str] = []
         self.metadata: dict[str, MetadataValue] = {}
-        self._unclosed: set[str] = set()  # kinds of blocks of which one does not end: looking again takes long
 
     def read(self, lines: Sequence[str]) -> None:
         """Read all lines."""
         position = 0
+        last_end_by_kind = {
+            match[1].lower(): end for end, line in enumerate(lines) if (match := _BLOCK_END.match(line))
+        }
         while position < len(lines):
             line = lines[position]
-            if (block := _BLOCK.match(line)) and block[1].lower() not in self._unclosed:
-                position = self._block(lines, position, block[1].lower())
+            if block := _BLOCK.match(line):
+                is_closed = last_end_by_kind.get(block[1].lower(), 0) > position
+                position = self._block(lines, position, block[1].lower()) if is_closed else position + 1
             elif _DRAWER.match(line):
                 position = _end_of_drawer(lines, position)
             elif heading := _HEADING.match(line):
@@ -84,12 +88,7 @@ class _OrgReader:
     def _block(self, lines: Sequence[str], start: int, kind: str) -> int:
         """Read a block, such as #+begin_src to #+end_src; a comment is left out."""
         closing = f"#+end_{kind}"
-        end = next(
-            (position for position in range(start + 1, len(lines)) if lines[position].strip().lower() == closing), start
-        )
-        if end == start:
-            self._unclosed.add(kind)
-            return start + 1
+        end = next(position for position in range(start + 1, len(lines)) if lines[position].strip().lower() == closing)
         if kind in _CODE_KINDS:
             self.builder.add("\n".join(lines[start + 1 : end]), "code")
         elif kind != "comment":

@@ -140,7 +140,7 @@ async def _score_similarity(query: Query, topology: Topology, view: ReadView, to
     numbers = await view.numbers(NodeKind.CHUNK, [match.id for match in matches])
     by_words = np.zeros(len(by_vector))
     for match in matches:
-        by_words[numbers[match.id]] = match.score / matches[0].score
+        by_words[numbers[match.id]] = match.score / max(matches[0].score, 1e-12)  # 0 for words that are everywhere
     return (by_words + by_vector) / 2, Seed(text=query.text, kind="full text", matches=tuple(matches[:MAX_ENTITIES]))
 
 

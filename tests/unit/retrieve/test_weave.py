@@ -89,3 +89,12 @@ async def test_no_more_than_chunk_top_k_passages_are_kept(travels: Library) -> N
     async with travels.view() as view:
         evidence = await retrieve(Query(text="Marco Polo, Venice", chunk_top_k=2), view, travels.tools)
     assert len(evidence.chunks) == 2
+
+
+async def test_words_that_almost_every_passage_holds_may_score_nothing(library: Library) -> None:
+    long = " ".join(f"road{n} stone{n}" for n in range(99))
+    await library.publish(*(page(f"{n}", f"Salt {n}.") for n in range(9)), page("Long", f"Salt, {long}."))
+    async with library.view(Filter(documents=("Long",))) as view:
+        evidence = await retrieve(Query(text="salt"), view, library.tools)
+        assert await titles(view, evidence.chunks) == ["Long"]
+    assert [match.score for match in evidence.seeds[-1].matches] == [0.0]
