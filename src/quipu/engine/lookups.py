@@ -58,7 +58,7 @@ async def chunk(view: ReadView, chunk_id: str) -> ChunkFacts:
 
 async def entity(view: ReadView, name: str) -> EntityDetails:
     """Return what the index holds about a name, alias or key. Raises NotFound with near matches."""
-    keys = (await view.keys_by_name([entity_key(name)])).get(entity_key(name), ())
+    keys = (await view.keys_by_name([entity_key(name)], any_spelling=True)).get(entity_key(name), ())
     entities = await view.entities(keys[:1])
     if not entities:
         near = await view.entities([hit.id for hit in await view.search_text(NodeKind.ENTITY, entity_key(name), 3)])

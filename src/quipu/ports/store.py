@@ -209,8 +209,12 @@ class ReadView(DerivationView, Protocol):
         """
         ...
 
-    async def keys_by_name(self, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return, for each normalised name (`text.names.entity_key`), the entities that have it as key or alias."""
+    async def keys_by_name(self, names: Sequence[str], *, any_spelling: bool = False) -> dict[str, tuple[str, ...]]:
+        """Return, for each normalised name (`text.names.entity_key`), the entities that have it as key or alias.
+
+        With `any_spelling`, a name that no entity has stands for those with the same name in another script or with
+        other accents (`text.spellings`).
+        """
         ...
 
     async def search_text(self, kind: NodeKind, text: str, k: int) -> list[Scored]:

@@ -46,6 +46,7 @@ _FAULTS: dict[str, tuple[str, str]] = {
     "a link of no chunk": ("INSERT INTO link SELECT min(rid), 99, 1 FROM name", "the chunk does not exist"),
     "a name's uses": ("UPDATE name SET n = n + 1 WHERE key = 'WHO'", "name 'WHO'"),
     "a name's anchor": ("UPDATE name SET anchor = 'bern' WHERE key = 'geneva'", "name 'geneva'"),
+    "a name's spelling": ("UPDATE spelling SET spelling = 'bern' WHERE spelling = 'geneva'", "its spelling 'bern'"),
     "a name gone": ("DELETE FROM name WHERE key = 'geneva'", "name 'geneva'"),
     "a word too many in full text": ("INSERT INTO chunk_terms(rowid, terms) VALUES (99, 'zanzibar')", "'zanzibar'"),
     "full text emptied": ("INSERT INTO chunk_terms(chunk_terms) VALUES ('delete-all')", "'geneva'"),

@@ -1,7 +1,7 @@
 """Keywords: the names in a question (low level), its themes (high level), and the entities that the names denote."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quipu.model.evidence import Scored, Seed
@@ -94,26 +94,33 @@ def join_high_level_keywords(query: Query) -> str:
 async def link_names(text: str, view: ReadView) -> tuple[LinkedName, ...]:
     """Return the entity names and aliases in `text`, in order, without overlaps. Longer names win, then the leftmost.
 
-    Matching is exact, on the normal form. A name of one word must be capitalised in the text, unless its script has no
-    case or the text has no capital letter; an acronym must be in capitals. So "Brand" is found in "the author of
-    Brand" and not in "a brand of soap".
+    Matching is exact, on the normal form. What remains may be a name in another script or with other accents, if it
+    is written as a name. A name of one word must be capitalised in the text, unless its script has no case or the text
+    has no capital letter; an acronym must be in capitals. So "Brand" is found in "the author of Brand" and not in "a
+    brand of soap".
     """
-    candidates = _name_candidates(text)
-    keys_by_name = await view.keys_by_name(sorted({candidate.key for candidate in candidates}))
     has_capitals = text != text.lower()
-    names = [
-        candidate
-        for candidate in candidates
-        if keys_by_name.get(candidate.key) and _may_be_name(candidate, has_capitals)
-    ]
-    chosen: list[_NameCandidate] = []
-    for name in sorted(names, key=lambda candidate: (-len(candidate.words), candidate.start, candidate.end)):
-        if not any(name.overlaps(other) for other in chosen):
-            chosen.append(name)
+    candidates = [candidate for candidate in _name_candidates(text) if _may_be_name(candidate, has_capitals)]
+    keys_by_name = await view.keys_by_name(sorted({candidate.key for candidate in candidates}))
+    chosen = _longest([candidate for candidate in candidates if candidate.key in keys_by_name], [])
+    unlinked = [candidate for candidate in candidates if _is_written_as_name(candidate, has_capitals)]
+    unlinked = [candidate for candidate in unlinked if not any(candidate.overlaps(name) for name in chosen)]
+    if unlinked:
+        keys_by_name |= await view.keys_by_name(sorted({name.key for name in unlinked}), any_spelling=True)
+        chosen = _longest([candidate for candidate in unlinked if candidate.key in keys_by_name], chosen)
     return tuple(
         LinkedName(surface=text[name.start : name.end], start=name.start, end=name.end, keys=keys_by_name[name.key])
         for name in sorted(chosen, key=lambda candidate: candidate.start)
     )
+
+
+def _longest(names: Iterable[_NameCandidate], chosen: Sequence[_NameCandidate]) -> list[_NameCandidate]:
+    """Add to the chosen names the longest of `names` that overlap none, the leftmost of equally long ones."""
+    longest = list(chosen)
+    for name in sorted(names, key=lambda candidate: (-len(candidate.words), candidate.start, candidate.end)):
+        if not any(name.overlaps(other) for other in longest):
+            longest.append(name)
+    return longest
 
 
 def _low_level(
@@ -136,7 +143,7 @@ async def _added_by_model(keywords: Sequence[str], linked: Sequence[_Keyword], v
 
 async def _look_up(surfaces: Sequence[str], view: ReadView) -> list[_Keyword]:
     names = [entity_key(surface) for surface in surfaces]
-    keys_by_name = await view.keys_by_name(sorted({name for name in names if name}))
+    keys_by_name = await view.keys_by_name(sorted({name for name in names if name}), any_spelling=True)
     return [
         _Keyword(surface=surface, keys=tuple(keys_by_name.get(name, ())))
         for surface, name in zip(surfaces, names, strict=True)
@@ -187,3 +194,9 @@ def _may_be_name(candidate: _NameCandidate, has_capitals: bool) -> bool:
     if key != key.casefold():
         return words[-1].is_acronym or len(words) > 1  # "US", or "U.S." in two words
     return not words[-1].is_acronym and (words[-1].is_capital or not has_capitals)
+
+
+def _is_written_as_name(candidate: _NameCandidate, has_capitals: bool) -> bool:
+    """Return whether capitals at both ends show a name, so that "the date of birth" never stands for another name."""
+    first, last = candidate.words[0], candidate.words[-1]
+    return not has_capitals or (first.is_capital and last.is_capital and first.form not in STOP_WORDS)

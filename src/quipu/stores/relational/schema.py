@@ -235,6 +235,9 @@ summary = _table(
 # `n`: number of entities and alias mentions with this key.
 name = _table("name", _rid(), _unique("key"), *_texts("anchor"), *_integers("n"), sa.Index("name_anchor", "anchor"))
 
+# Names by their spelling key (`text.spellings`), for those that have one.
+spelling = _clustered("spelling", *_texts("spelling"), *_integers("name"), sa.PrimaryKeyConstraint("spelling", "name"))
+
 link = _clustered(
     "link", *_integers("name", "chunk", "n"), sa.PrimaryKeyConstraint("name", "chunk"), sa.Index("link_chunk", "chunk")
 )

@@ -258,7 +258,7 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[dict[str, A
     execute_rows(connection, _insert_into(table), rows)
 
 
-def execute_rows(connection: Connection, statement: Insert | Update, rows: Sequence[dict[str, Any]]) -> None:
+def execute_rows(connection: Connection, statement: Insert | Update | Delete, rows: Sequence[dict[str, Any]]) -> None:
     """Run `statement` once for each row with the driver's own parameters, in half of SQLAlchemy's time."""
     if rows:
         compiled = _compiled(connection.dialect, statement, tuple(rows[0]))
@@ -272,7 +272,7 @@ def _insert_into(table: Table) -> Insert:
 
 
 @lru_cache(maxsize=256)
-def _compiled(dialect: Dialect, statement: Insert | Update, columns: tuple[str, ...]) -> SQLCompiler:
+def _compiled(dialect: Dialect, statement: Insert | Update | Delete, columns: tuple[str, ...]) -> SQLCompiler:
     compiled = statement.compile(dialect=dialect, column_keys=list(columns) if statement.is_insert else None)
     assert isinstance(compiled, SQLCompiler)
     return compiled

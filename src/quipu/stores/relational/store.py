@@ -371,6 +371,12 @@ def _add_derivations(connection: Connection) -> None:
     change_log.forget_before(connection, read_number(connection, "revision"))
 
 
+def _add_spellings(connection: Connection) -> None:
+    s.spelling.create(connection, checkfirst=True)
+    connection.execute(s.spelling.delete())
+    text_index.add_spellings(connection)
+
+
 def _add_columns(connection: Connection, *columns: Column[Any]) -> None:
     for column in columns:
         table = column.table.name
@@ -384,6 +390,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_headers_and_shorten_spaces,
     _add_usage_and_summaries,
     _add_derivations,
+    _add_spellings,
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TEXT_SCHEMA = 3  # the first schema with the present full text; a migration from an older one builds it again

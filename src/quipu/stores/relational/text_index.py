@@ -42,6 +42,7 @@ from quipu.text.names import (
     name_forms,
     phrase_terms,
 )
+from quipu.text.spellings import spelling_key
 from quipu.text.words import Analyzer, Words, split_words
 
 _CHUNKS_AT_ONCE = 32  # their words, a few hundred bytes each, are in memory together
@@ -61,6 +62,9 @@ _RELATIONS = ByValues(
 _NAMES_BY_KEY = ByValues(select(s.name), _n.key)
 _NAMES_BY_ANCHOR = ByValues(select(_n.anchor, _n.key, _n.rid), _n.anchor)
 _SET_COUNT = s.name.update().where(_n.rid == bindparam("row")).values(n=bindparam("count"))
+_DELETE_SPELLINGS = s.spelling.delete().where(
+    s.spelling.c.spelling == bindparam("key"), s.spelling.c.name == bindparam("row")
+)
 _DELETE_NAMES = ByValues(s.name.delete(), _n.rid)
 _DELETE_LINKS_OF_NAMES = ByValues(s.link.delete(), s.link.c.name)
 _DELETE_LINKS_OF_CHUNKS = ByValues(s.link.delete(), s.link.c.chunk)
@@ -174,12 +178,25 @@ def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer, bloom:
     backend.clear_text(connection)
     connection.execute(s.link.delete())
     connection.execute(s.name.delete())
+    connection.execute(s.spelling.delete())
     name_uses = Counter(connection.execute(select(_e.key)).scalars())
     name_uses.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
     _update_names(connection, bloom, name_uses)
     for rids in blocks(connection.execute(select(_c.rid).order_by(_c.rid)).scalars().all()):
         update(connection, backend, analyzer, bloom, ChunkChanges(added=chunk_words(connection, rids)), {})
     write_meta(connection, "tokenizer", analyzer.identity)
+
+
+def add_spellings(connection: Connection) -> None:
+    """Add the spelling keys of all names to an index that has none."""
+    names: dict[str, int] = dict(map(tuple, connection.execute(select(_n.key, _n.rid))))
+    insert_rows(connection, s.spelling, spelling_rows(names))
+
+
+def spelling_rows(rid_by_name: Mapping[str, int]) -> list[dict[str, str | int]]:
+    """Return the spelling keys of names, which are given with their row ids, as rows of the table."""
+    spellings = sorted((spelling_key(name), rid) for name, rid in rid_by_name.items())
+    return [{"spelling": spelling, "name": rid} for spelling, rid in spellings if spelling]
 
 
 def chunk_words(connection: Connection, rids: Sequence[int]) -> list[ChunkWords]:
@@ -207,12 +224,17 @@ def _update_names(connection: Connection, bloom: BloomFilter, name_uses: Mapping
     unused = [rid for rid, n in counts.items() if not n]
     _DELETE_LINKS_OF_NAMES.run(connection, unused)
     _DELETE_NAMES.run(connection, unused)
+    unused_spellings = spelling_rows({row.key: row.rid for row in existing if not counts[row.rid]})
+    execute_rows(
+        connection, _DELETE_SPELLINGS, [{"key": row["spelling"], "row": row["name"]} for row in unused_spellings]
+    )
     new = sorted(changes.keys() - {row.key for row in existing})
     first = next_rid(connection, s.name) if new else 0
     rid_by_key = {key: first + i for i, key in enumerate(new)}
     anchors = {key: anchor(name_forms(key)) for key in new}
     rows = [{"rid": rid_by_key[key], "key": key, "anchor": anchors[key], "n": changes[key]} for key in new]
     insert_rows(connection, s.name, rows)
+    insert_rows(connection, s.spelling, spelling_rows(rid_by_key))
     bloom.add(list(anchors.values()))
     return rid_by_key
 

@@ -25,7 +25,7 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import metadata_rows
 from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.sql import Backend, blocks, texts_from_json
-from quipu.stores.relational.text_index import chunk_words, index_terms, owner_hashes
+from quipu.stores.relational.text_index import chunk_words, index_terms, owner_hashes, spelling_rows
 from quipu.stores.relational.vector_writes import OWNERS
 from quipu.text.formatting import format_count
 from quipu.text.names import anchor, capital_terms, count_occurrences, group_by_anchor, is_linkable, name_forms
@@ -39,7 +39,7 @@ def differences(connection: Connection, backend: Backend, analyzer: Analyzer) ->
     """Return the differences from a computation from the facts as messages, at most MAX_EXAMPLES of each kind."""
     messages = backend.damage(connection)
     folds = (_entities, _relations, _summaries, _value_counts)
-    facts = (_chunks, _mentions, _metadata, _vectors, _names, _replies)
+    facts = (_chunks, _mentions, _metadata, _vectors, _names, _spellings, _replies)
     derivations = (_clusters, _reports, cluster_writes.relation_differences, _entity_names, _synonyms, _sentences)
     for check in (*folds, *facts, *derivations):
         messages += _first(check(connection))
@@ -229,6 +229,16 @@ def _names(connection: Connection) -> Iterator[str]:
     for key in sorted(expected.keys() | stored.keys()):
         if expected.get(key) != stored.get(key):
             yield f"name {key!r}: stored {stored.get(key)}, but entities and aliases give {expected.get(key)}"
+
+
+def _spellings(connection: Connection) -> Iterator[str]:
+    """Yield a line for each name whose spelling key is missing or wrong."""
+    names: dict[str, int] = dict(map(tuple, connection.execute(select(s.name.c.key, s.name.c.rid))))
+    expected = {(row["spelling"], row["name"]) for row in spelling_rows(names)}
+    stored = set(map(tuple, connection.execute(select(*s.spelling.c))))
+    for spelling, name in sorted(expected ^ stored):
+        is_missing = (spelling, name) in expected
+        yield f"name row {name}: its spelling {spelling!r} {'is missing' if is_missing else 'should not exist'}"
 
 
 def _name_uses(connection: Connection) -> dict[str, int]:

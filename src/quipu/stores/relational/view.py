@@ -4,7 +4,7 @@
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
@@ -33,10 +33,15 @@ from quipu.stores.relational import graph_rows as graph_reads
 from quipu.stores.relational import relations as relation_reads
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import vectors as vector_reads
-from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order
 from quipu.stores.relational.sql import Ints, finish_in_thread, read_number
+from quipu.text.spellings import other_spellings, spelling_key
 
 P = ParamSpec("P")
+_BY_SPELLING = Lookup(
+    select(s.spelling.c.spelling, s.name.c.key).join_from(s.spelling, s.name, s.name.c.rid == s.spelling.c.name),
+    s.spelling.c.spelling,
+)
 R = TypeVar("R")
 
 _DUMP_LINES = 1_000
@@ -97,6 +102,34 @@ def _numbers(snapshot: Snapshot, kind: NodeKind | VectorSpace, ids: Sequence[str
     return read(snapshot, ids)
 
 
+def _keys_by_name(
+    snapshot: Snapshot, names: Sequence[str], *, any_spelling: bool = False
+) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the entities each name stands for, if `any_spelling` also in another spelling.
+
+    Another spelling counts only where no visible entity has the name as it is.
+    """
+    keys = entity_reads.named(snapshot, names)
+    spelling_by_name = {name: spelling_key(name) for name in names if name not in keys} if any_spelling else {}
+    names_by_spelling = _names_by_spelling(snapshot, spelling_by_name.values())
+    if not names_by_spelling:
+        return keys
+    known_names = [name for spelt in names_by_spelling.values() for name in spelt]
+    visible_keys = entity_reads.named(snapshot, known_names)
+    for name, spelling in spelling_by_name.items():
+        spelt = [known for known in names_by_spelling.get(spelling, ()) if known in visible_keys]
+        if others := other_spellings(name, spelt):
+            keys[name] = tuple(dict.fromkeys(key for other in others for key in visible_keys[other]))
+    return in_order(keys, names)
+
+
+def _names_by_spelling(snapshot: Snapshot, spellings: Iterable[str]) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for spelling, name in sorted(_BY_SPELLING.rows(snapshot, sorted(set(filter(None, spellings))))):
+        names.setdefault(spelling, []).append(name)
+    return names
+
+
 def _search_text(snapshot: Snapshot, kind: NodeKind, text: str, k: int) -> list[Scored]:
     search = entity_reads.search_entities if kind is NodeKind.ENTITY else chunk_reads.full_text
     return search(snapshot, text, k)
@@ -151,7 +184,7 @@ class RelationalView:
     search_text = _in_thread(_search_text)
 
     entities = _in_thread(entity_reads.entities)
-    keys_by_name = _in_thread(entity_reads.named)
+    keys_by_name = _in_thread(_keys_by_name)
     entity_types = _in_thread(entity_reads.entity_types)
     relations = _in_thread(relation_reads.relations)
     strongest_relations = _in_thread(relation_reads.strongest_relations)

@@ -1,6 +1,7 @@
 """Entities: the fold of their mentions, whatever order these came in; their names and aliases."""
 
 from quipu.model.fold import MAX_DESCRIPTIONS
+from quipu.model.query import Filter
 from quipu.ports.derivation_view import NodeKind
 from quipu.testing.contract.steps import OpenStore, only_entity, publish, remove
 from quipu.testing.facts import alias, document, entity, passage, relation
@@ -125,6 +126,27 @@ class EntitiesContract:
             await remove(store, "a", "b")
             async with store.view() as view:
                 assert await view.keys_by_name(["WHO"]) == {}
+
+    async def test_a_name_that_no_entity_has_may_stand_for_one_in_another_spelling(self, open_store: OpenStore) -> None:
+        entities = (entity("Café"), entity("Лев Толстой"), entity("王小明"))
+        names = ["cafe", "lev tolstoi", "wang xiaoming", "café", "lev"]
+        async with open_store() as store:
+            await publish(store, document("a", passage("x", *entities, alias("王小明", "Ming Erdős"))))
+            async with store.view() as view:
+                assert await view.keys_by_name(names) == {"café": ("café",)}
+                hits = await view.keys_by_name([*names, "ming erdos"], any_spelling=True)
+            assert hits == {
+                "cafe": ("café",),
+                "lev tolstoi": ("лев толстой",),
+                "wang xiaoming": ("王小明",),
+                "café": ("café",),
+                "ming erdos": ("王小明",),
+            }
+            async with store.view(Filter(documents=("b",))) as view:
+                assert await view.keys_by_name(names, any_spelling=True) == {}
+            await remove(store, "a")
+            async with store.view() as view:
+                assert await view.keys_by_name(names, any_spelling=True) == {}
 
     async def test_people_find_entities_by_how_names_begin_and_what_they_contain(self, open_store: OpenStore) -> None:
         names = ["Marco Polo", "Polo", "Polo", "Polo Bridge", "Maffeo Polo", "Acre"]
