@@ -9,7 +9,7 @@ similarity to the question.
 
 Differences from the paper:
 - Without a language model the question itself stands in for high-level keywords.
-- Passages of entities and of relations are ranked separately and merged in turns: see `steps/passages.py`.
+- Passages of the entities stay in the ranking of the relations' passages: see `steps/passages.py`.
 """
 
 from quipu.model.evidence import Evidence

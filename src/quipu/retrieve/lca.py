@@ -8,10 +8,10 @@ Retrieval" (2025), section 3.3.
 3. Evidence: the seeds, the relations among them, the reports on the aggregates of the paths, the relations among these
    aggregates, and passages.
 
-An aggregate on a path scores as much as the nearest seed below it, halved for each step between them. A passage gets
-the score of each seed it mentions, and for each aggregate on the paths a share of its score for each direct member.
-Both are divided by the square root of the number of passages that mention the entity, so that frequent entities do
-not decide.
+Quipu's own scores: an aggregate on a path gets the highest score of a seed below it, halved for each step up. A passage
+gets the score of each seed it mentions, and for each aggregate on the paths a share of its score for each direct
+member. Both are divided by the square root of the number of passages that mention the entity, so that frequent entities
+do not decide.
 
 Differences from the paper:
 - The paths of each pair of seeds are used, as in the authors' code; the paper describes one subtree for all seeds.

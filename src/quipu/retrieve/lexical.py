@@ -5,7 +5,8 @@ Source: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM
 Every word of the question that occurs in a passage adds to the passage's score: more if the word is rare in the index,
 more if it is frequent in the passage, less if the passage is long. The store's full-text index computes the scores.
 
-Differences from the paper: none in the ranking function. Words are normalised by Quipu's own analyzer.
+Differences from the paper: k1 is 1.2 and b 0.75, the defaults of SQLite's FTS5. A word in over half of the passages has
+a weight just above 0 instead of a negative one. Words are normalised by Quipu's own analyzer.
 """
 
 from quipu.model.evidence import Evidence, Hit, Seed

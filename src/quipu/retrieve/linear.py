@@ -17,7 +17,8 @@ Differences from the paper:
 Differences from the authors' code, which departs from the paper:
 - An entity keeps the maximum activation; there, activations add up, so that a seed reinforces itself.
 - Entities of one step may select the same sentence; there, the first one excludes the others.
-- Mentions are counted as words; there, as substrings. Passages of different documents are not linked.
+- Mentions are counted as words; there, as substrings. Neighbouring passages are not linked; the links of the code are
+  not in the paper.
 """
 
 from collections import defaultdict

@@ -6,7 +6,7 @@ Generation" (2024), section 3.2.
 Entities and relations are found as in `hybrid`. Three rankings of passages are merged in turns: the nearest to the
 question, those that mention the entities, and those that state the relations.
 
-Differences from the paper:
+Differences from LightRAG's code; the paper does not describe this mode:
 - Those of `local` and of `global`.
 - The three rankings can be weighted with `mix_weights`: the passage at rank r of a ranking with weight w gets the
   position r / w. Equal weights merge in turns, as LightRAG does; a ranking with weight 0 is left out.
