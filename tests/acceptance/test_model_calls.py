@@ -11,7 +11,7 @@ import pytest
 from quipu.model.cluster import Hierarchy
 from quipu.model.derivation import COMMUNITIES
 from quipu.model.document import SourceDocument
-from quipu.model.query import Query, Turn
+from quipu.model.query import Turn
 from quipu.retrieve import STRATEGIES
 from quipu.retrieve.steps import prompt_items
 from quipu.testing.scripted.script import CHATS, RequestKind
@@ -68,8 +68,7 @@ async def calls_of(
     """
     server.reset()
     async with model_engine(model_settings(index, server.base_url)) as kb:
-        query = Query(text=ASKED.format(about), strategy=strategy, **{**OPTIONS, **options})
-        trace = (await kb.query(query)).trace
+        trace = (await kb.query(ASKED.format(about), strategy=strategy, **{**OPTIONS, **options})).trace
     served = (await asyncio.to_thread(server.settled)).requests
     calls = Counter(each.kind for each in served if each.kind in CHATS)
     assert trace.n_calls == calls.total()

@@ -75,7 +75,7 @@ async def test_the_lines_of_a_page_are_all_it_takes(
         monkeypatch.setenv(f"QUIPU_{setting}_BASE_URL", address)
     async with await open_engine(Settings()) as kb:
         await kb.add_text(TEXT, id="kober")
-        answer = await kb.query("Where did Alice Kober teach?")
+        answer = await kb.query("Where did Alice Kober teach?", strategy="mix")  # which asks for keywords
     assert answer.context
     asked = {kind for kind, each in server.stats().by_kind.items() if each.n_completed}
     expected = {"embeddings": {RequestKind.EMBED}, "rerankers": {RequestKind.RERANK}}

@@ -84,7 +84,7 @@ FAULTS: Mapping[str, tuple[int, Callable[[pytest.MonkeyPatch], None]]] = {
         1,
         lambda patch: patch.setattr(cluster_writes, "follow_mentions", lambda *_: Touched()),
     ),
-    "relations of aggregates stay": (0, lambda patch: patch.setattr(cluster_writes, "drop_relations", lambda *_: None)),
+    "relations of aggregates stay": (4, lambda patch: patch.setattr(cluster_writes, "drop_relations", lambda *_: None)),
 }
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from quipu.ingest.documents import (
+    READING,
     ChangeStatus,
     IngestConfig,
     change_status,
@@ -111,7 +112,7 @@ def test_a_reader_under_another_name_is_the_same() -> None:
 
 def test_an_index_made_before_readers_were_noted_is_not_read_again() -> None:
     marco = source("a.txt")
-    before = digest("reading/2", INGEST_CONFIG.extractor.identity, INGEST_CONFIG.tokenizer.identity)
+    before = digest(READING, INGEST_CONFIG.extractor.identity, INGEST_CONFIG.tokenizer.identity)
     how = digest(before, INGEST_CONFIG.chunking.to_json(), "")
     document = indexed(content_hash=digest(how, digest_bytes(marco.content), marco.media_type, "", ""))
     assert document.extractor == ""

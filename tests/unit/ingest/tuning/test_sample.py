@@ -70,7 +70,7 @@ async def test_documents_are_cut_for_real_and_what_cannot_be_read_is_counted(
 ) -> None:
     for name in "abcd":
         (tmp_path / f"{name}.md").write_text(f"# {name}\n\nThe text of {name}.", encoding="utf-8")
-    (tmp_path / "empty.md").write_text("", encoding="utf-8")
+    (tmp_path / "broken.pdf").write_bytes(b"no PDF document")
     ingest_config = IngestConfig(
         parse=parse,
         file_types=FILE_TYPES,
