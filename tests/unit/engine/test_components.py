@@ -152,18 +152,18 @@ async def test_a_question_over_the_budget_is_answered_by_quotes_that_say_why(
     tmp_path: Path, server: ServerHandle, kb: Quipu
 ) -> None:
     async with await open_engine(_settings(tmp_path, server.base_url, budget="1 call")) as poor:
-        answer = await poor.query("Who founded the Yuan dynasty?")
+        answer = await poor.query("Who founded the Yuan dynasty?", strategy="mix")
         assert (answer.generator, total(answer.usage).n_calls) == ("extractive", 1)
         assert "The budget of 1 call is used up" in answer.notes[0]
         with pytest.raises(OverBudget, match="The budget of 1 call is used up"):
-            await poor.query("Who founded the Yuan dynasty?", may_fall_back=False)
+            await poor.query("Who founded the Yuan dynasty?", strategy="mix", may_fall_back=False)
 
 
 # ---- what is counted, by whom
 
 
 async def test_usage_is_that_of_the_server_by_document_and_question(kb: Quipu, server: ServerHandle) -> None:
-    answer = await kb.query("Who founded the Yuan dynasty?")
+    answer = await kb.query("Who founded the Yuan dynasty?", strategy="mix")
     served = server.stats()
     assert total(answer.usage).tokens == served.total().tokens
     assert {row.stage for row in answer.usage} == {Stage.KEYWORDS, Stage.ANSWER}
@@ -181,7 +181,7 @@ async def test_a_stream_gives_the_text_in_pieces_and_the_answer_last(kb: Quipu) 
 
 
 async def test_without_an_answer_only_the_keywords_are_asked_for(kb: Quipu, server: ServerHandle) -> None:
-    answer = await kb.query("Who founded the Yuan dynasty?", with_answer=False)
+    answer = await kb.query("Who founded the Yuan dynasty?", strategy="mix", with_answer=False)
     assert "Yuan" in answer.context
     assert [each.kind for each in server.stats().requests] == [RequestKind.KEYWORDS]
 

@@ -104,7 +104,7 @@ async def test_a_report_counts_no_question_asked_meanwhile(tmp_path: Path) -> No
     async with scripted_engine(tmp_path, llm) as kb:
         adding = asyncio.create_task(kb.add(travels("a.md")))
         await llm.is_asked.wait()
-        answer = await kb.query("Who read the book?")
+        answer = await kb.query("Who read the book?", strategy="mix")
         llm.may_read.set()
         report = await adding
         assert {row.stage for row in answer.usage} == {Stage.KEYWORDS}
