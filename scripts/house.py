@@ -12,7 +12,6 @@ import argparse
 import ast
 import io
 import json
-import math
 import os
 import re
 import subprocess
@@ -151,7 +150,7 @@ def figures(sources: Sequence[Source]) -> Iterator[Figure]:
         name="statements, comment and docstring lines",
         value=sum(map(n_statements_and_comments, shipped)),
         goal=31_150,
-        ceiling=math.inf,  # each feature adds lines: the row is for comparing commits of equal features
+        ceiling=39_810,
     )
 
 

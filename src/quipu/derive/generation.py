@@ -210,15 +210,14 @@ class TextGeneration(Generic[KeyT, InputT, TextT]):
         maker: TextMaker[KeyT, InputT, TextT],
         written: asyncio.Queue[TextT | None],
     ) -> None:
-        """Write one text after the other, and then None."""
+        """Write one text after the other, and then None. What is not written after the calls stop has not failed."""
         while (pair := await inputs.get()) is not None:
             try:
                 written.put_nowait(await maker.write(*pair))
-            except (Unavailable, OverBudget):
-                pass  # the calls have stopped
             except QuipuError as error:
-                self.failed.append((pair[0], str(error)))
-                self._advance(1)
+                if not (self.stopped and isinstance(error, (Unavailable, OverBudget))):
+                    self.failed.append((pair[0], str(error)))
+                    self._advance(1)
         written.put_nowait(None)
 
     async def _commit_texts(

@@ -6,7 +6,7 @@ Source: D. Edge et al., "From Local to Global" (2024), and dynamic community sel
 from collections.abc import Sequence
 
 from quipu.model.chat import Message, PromptText
-from quipu.prompts.fence import FENCE_RULES, TitledText, numbered_message
+from quipu.prompts.fence import TitledText, fence_rules, numbered_message
 from quipu.prompts.instructions import Instructions
 
 MAP_TITLE = "Points in reports"
@@ -52,7 +52,7 @@ POINTS = Instructions(
     title=MAP_TITLE,
     text=_POINTS_TEXT,
     fixed={"format": '{"points": [{"text": "...", "score": 0, "reports": [1]}]}'},
-    fence=f"\n\n{FENCE_RULES.format(what='Reports and question')}",
+    fence=fence_rules("Reports and question"),
 )
 RATING = Instructions(
     name="rating",
@@ -60,7 +60,7 @@ RATING = Instructions(
     title=RATING_TITLE,
     text=_RATING_TEXT,
     fixed={"format": '{"rating": 0}'},
-    fence=f"\n\n{FENCE_RULES.format(what='Report and question')}",
+    fence=fence_rules("Report and question"),
 )
 
 

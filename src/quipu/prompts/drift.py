@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from quipu.model.chat import Message
 from quipu.model.query import Query
-from quipu.prompts.fence import FENCE_RULES, TitledText, numbered_message
+from quipu.prompts.fence import TitledText, fence_rules, numbered_message
 from quipu.prompts.instructions import Instructions
 
 HYDE_TITLE = "Imagined report"
@@ -60,7 +60,7 @@ HYDE = Instructions(
     purpose="a report that would answer a question (`drift`)",
     title=HYDE_TITLE,
     text=_HYDE_TEXT,
-    fence=f"\n\n{FENCE_RULES.format(what='Example and question')}",
+    fence=fence_rules("Example and question"),
 )
 PRIMER = Instructions(
     name="primer",
@@ -68,7 +68,7 @@ PRIMER = Instructions(
     title=PRIMER_TITLE,
     text=_PRIMER_TEXT,
     fixed={"format": _FORMAT},
-    fence=f"\n\n{FENCE_RULES.format(what='Reports and question')}",
+    fence=fence_rules("Reports and question"),
 )
 FOLLOW_UP = Instructions(
     name="follow_up",
@@ -76,7 +76,7 @@ FOLLOW_UP = Instructions(
     title=FOLLOW_UP_TITLE,
     text=_FOLLOW_UP_TEXT,
     fixed={"format": _FORMAT},
-    fence=f"\n\n{FENCE_RULES.format(what='Texts and questions')}",
+    fence=fence_rules("Texts and questions"),
 )
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from quipu.model.chat import Message, PromptText
 from quipu.model.query import Turn
 from quipu.prompts.fence import (
-    FENCE_RULES,
     TitledText,
     escape_control_tokens,
+    fence_rules,
     fenced_message,
     make_boundary,
     numbered_message,
@@ -120,7 +120,7 @@ FACTS = Instructions(
     title=FACTS_TITLE,
     text=_FACTS_TEXT,
     fixed={"format": '{"relevant": [2, 1]}'},
-    fence=f"\n\n{FENCE_RULES.format(what='Facts and question')}",
+    fence=fence_rules("Facts and question"),
 )
 REWRITE = Instructions(
     name="rewrite",

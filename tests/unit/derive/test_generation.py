@@ -91,11 +91,12 @@ async def _generate(
     return generation, counts
 
 
-async def test_all_texts_are_stored_except_those_not_needed_and_those_not_attempted() -> None:
+async def test_all_texts_are_stored_except_those_not_needed_and_those_that_fail_while_calls_go_on() -> None:
     maker, commits = _Doubles({7: OverBudget("It is spent."), 17: Unavailable("It is down.")}), _Commits()
     generation, counts = await _generate(50, maker, commits)
     assert sorted(commits.numbers) == [2 * n for n in range(50) if n % 10 != 3 and n not in (7, 17)]
-    assert counts[-1] == 48  # texts that were not attempted do not count
+    assert sorted(generation.failed) == [(7, "It is spent."), (17, "It is down.")]  # no text is lost in silence
+    assert (generation.stopped, counts[-1]) == ("", 50)
     assert generation.n_stored == len(commits.numbers) == 43
     assert maker.peak == 4
     assert max(map(len, maker.batches)) == READ_AHEAD
