@@ -26,7 +26,6 @@ CORPORA = {"Russian": RUSSIAN, "Chinese": CHINESE}
 RANKING = [name for name, strategy in STRATEGIES.items() if strategy.ranks_passages]
 _EMBEDDER = WordLlamaEmbedder()
 NEAR_THE_TOP = 2  # of six passages
-NEAR_THE_TOP_OF_PATH = 3  # it starts from the nearest names, and the noun of a question is none
 LEAST_SHARE = 0.99  # of letters
 
 pytestmark = pytest.mark.parametrize("language", list(CORPORA))
@@ -86,8 +85,7 @@ async def test_a_strategy_finds_the_passage_that_answers(name: str, language: st
     async with _opened(folder / language) as kb:
         for question in corpus.questions:
             query = Query(text=question, strategy=name, options=(DriftOptions(drift_follow_ups=0),))
-            n_top = NEAR_THE_TOP_OF_PATH if name == "path" else NEAR_THE_TOP
-            found[question] = (await _places(kb, query))[:n_top]
+            found[question] = (await _places(kb, query))[:NEAR_THE_TOP]
     assert {question: title for question, title in corpus.questions.items() if title not in found[question]} == {}
     if name != "drift":  # which has six passages for six titles
         assert sum(found[question][0] == title for question, title in corpus.questions.items()) >= 2

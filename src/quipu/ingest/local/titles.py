@@ -43,11 +43,14 @@ def find_in_title(title: str, text: str, text_names: Iterable[str] = ()) -> list
 
 
 def _may_be_name(title: str, text: str) -> bool:
-    """Return whether a title has a capital or no case, and more than common words unless the text repeats it."""
+    """Return whether a title has a capital or no case, and is a phrase or common words only if the text repeats it.
+
+    Capitals tell a phrase from a name in English titles only. Russian titles have them in the first word alone.
+    """
     if title.islower() and not _UNSPACED.search(title):
         return False
     forms = _WORD.findall(title)
-    is_phrase = len(forms) > 1 and all(form.islower() for form in forms[1:])
+    is_phrase = len(forms) > 1 and all(form.islower() and form.isascii() for form in forms[1:])
     if is_phrase or all(is_common_word(form.casefold()) for form in forms):
         return _stands_in_running_text(title, text)
     return True

@@ -29,7 +29,7 @@ async def _extract(chunks: list[ChunkInput]) -> list[ExtractionResult]:
 def test_it_is_named_so_that_nobody_thinks_a_model_read_the_documents() -> None:
     extractor: Extractor = LocalExtractor()
 
-    assert (extractor.identity, extractor.description) == ("local/3", "local rules, no language model")
+    assert (extractor.identity, extractor.description) == ("local/4", "local rules, no language model")
 
 
 def test_entities_are_given_in_order_with_the_title_first() -> None:

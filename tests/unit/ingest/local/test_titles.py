@@ -22,10 +22,14 @@ def test_paths_dates_numbers_and_questions_are_no_names(title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "title", [".. _WdColorIndex:", "caching", "Frequently asked questions", "Порядок развёртывания", "Overview"]
+    "title", [".. _WdColorIndex:", "caching", "Frequently asked questions", "порядок развёртывания", "Overview"]
 )
 def test_phrases_and_labels_of_markup_are_no_names(title: str) -> None:
     assert _names(title, f"# {title}\n\nIt is here.") == []
+
+
+def test_a_russian_title_is_a_name_though_only_its_first_word_has_a_capital() -> None:
+    assert ("Журнал смотрителя", Cue.TITLE) in _names("Журнал смотрителя", "# Журнал смотрителя\n\nЗаписи о маяке.")
 
 
 def test_the_frame_of_an_electronic_book_is_no_part_of_its_title() -> None:
