@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,9 @@ class SqliteBackend:
     def __init__(self, path: Path, *, busy_timeout_s: float) -> None:
         self._path = path
         self._wait_s = busy_timeout_s
-        self._engine = _engine(path, busy_timeout_s)
-        self._views = _engine(path, busy_timeout_s, mapped_bytes=_MAPPED_BYTES)
-        self._inode: int | None = None  # of the file first written to
+        self._file: tuple[int, int] | None = None  # device and inode of the file that the first connection opened
+        self._engine = _engine(path, busy_timeout_s, self._check_in_place)
+        self._views = _engine(path, busy_timeout_s, self._check_in_place, mapped_bytes=_MAPPED_BYTES)
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Return a connection inside a read-only snapshot."""
@@ -57,11 +57,12 @@ class SqliteBackend:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Return a connection inside the write transaction."""
-        with self.guard(), self._engine.connect() as connection:
+        with self._connection(self._engine) as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-            self._check_in_place()
             try:
+                self._check_in_place()
                 yield connection
+                self._check_in_place()
             except BaseException:
                 with suppress(OperationalError):  # a full disk has rolled back already
                     connection.exec_driver_sql("ROLLBACK")
@@ -117,7 +118,7 @@ class SqliteBackend:
 
     def empty_log(self) -> None:
         """Copy the write-ahead log into the file and truncate it, unless a reader or writer blocks this."""
-        with self.guard(), self._engine.connect() as connection:
+        with self._connection(self._engine) as connection:
             connection.exec_driver_sql("PRAGMA busy_timeout = 0")
             try:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -156,22 +157,33 @@ class SqliteBackend:
 
     @contextmanager
     def _snapshot(self, engine: Engine) -> Iterator[Connection]:
-        with self.guard(), engine.connect() as connection:
+        with self._connection(engine) as connection:
             connection.exec_driver_sql("BEGIN")
             try:
                 yield connection
             finally:
                 connection.exec_driver_sql("ROLLBACK")
 
+    @contextmanager
+    def _connection(self, engine: Engine) -> Iterator[Connection]:
+        if self._file:
+            self._check_in_place()  # before connecting, which would create a file that was deleted
+        with self.guard(), engine.connect() as connection:
+            yield connection
+
     def _check_in_place(self) -> None:
-        """Raise Unavailable if the file was deleted or replaced while open, because writes would be lost."""
+        """Raise Unavailable if the file was deleted or replaced since the first connection opened it.
+
+        Connections of the pool keep the old file open, so writes would be lost and new connections would see another
+        database. While a connection is open, the system gives its inode to no other file.
+        """
         try:
-            inode = self._path.stat().st_ino
-        except FileNotFoundError:
-            inode = -1
-        if self._inode is None:
-            self._inode = inode
-        if inode != self._inode:
+            status = self._path.stat()
+            file = status.st_dev, status.st_ino
+        except (FileNotFoundError, NotADirectoryError):
+            file = (-1, -1)
+        self._file = self._file or file
+        if file != self._file:
             raise Unavailable(
                 f"{self._path} was deleted or replaced while it was open.",
                 remedy="Nothing more is written to it; open the index again.",
@@ -211,7 +223,7 @@ class SqliteBackend:
             raise
 
 
-def _engine(path: Path, busy_timeout_s: float, *, mapped_bytes: int = 0) -> Engine:
+def _engine(path: Path, busy_timeout_s: float, check_in_place: Callable[[], None], *, mapped_bytes: int = 0) -> Engine:
     is_fixed = _cannot_change(path)
     query = {"immutable": "1", "uri": "true"} if is_fixed else {}
     engine = create_engine(
@@ -238,6 +250,7 @@ def _engine(path: Path, busy_timeout_s: float, *, mapped_bytes: int = 0) -> Engi
             "case_sensitive_like = ON",
         ):
             connection.execute(f"PRAGMA {pragma}")
+        check_in_place()
 
     return engine
 
