@@ -11,7 +11,7 @@ from quipu.algo.batches import Batch
 from quipu.derive import summaries
 from quipu.engine import Quipu
 from quipu.model.document import SourceDocument
-from quipu.model.fold import MAX_DESCRIPTIONS
+from quipu.model.graph import MAX_DESCRIPTIONS
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.llm import AnsweredCall, ScriptedLLM
 from quipu.testing.scripted.prompt_parsing import parse_prompt

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from quipu.algo.ranking import round_robin
+from quipu.algo.similarity import round_robin
 from quipu.model.chat import Message
 from quipu.model.evidence import DroppedHits
 from quipu.model.graph import Chunk, Claim, Entity, Relation, claim_title

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from quipu.algo.ranking import n_fitting, round_robin
+from quipu.algo.similarity import n_fitting, round_robin
 from quipu.answer.context import (
     ContextSections,
     PackedEvidence,
@@ -23,7 +23,7 @@ from quipu.model.query import Query
 from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView
 from quipu.prompts import answer as prompt
-from quipu.prompts.fence import make_boundary
+from quipu.prompts.instructions import make_boundary
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from quipu.algo.ranking import min_max_scaled
+from quipu.algo.similarity import min_max_scaled
 from quipu.model.graph import Chunk
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.text.words import Analyzer, split_words

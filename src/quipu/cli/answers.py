@@ -11,11 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from quipu.cli.output import one_line, print_table, spent, styled, table
-from quipu.cli.terminal import clean
 from quipu.model.answer import Answer, Citation
 from quipu.model.evidence import Evidence, Hit, Trace
 from quipu.model.usage import UsageRow
-from quipu.text.formatting import format_count
+from quipu.text.formatting import clean, format_count
 
 _MIN_COLUMN = 32
 _MAX_HITS = 10

@@ -12,9 +12,8 @@ from rich.text import Text
 
 from quipu.cli.answers import panel_of, render_panels
 from quipu.cli.output import Column, in_currency, money, one_line, print_wide, styled, table
-from quipu.cli.terminal import clean_name
 from quipu.model.answer import Answer, Citation, Comparison, RankedChunk, StrategyResult
-from quipu.text.formatting import format_count
+from quipu.text.formatting import clean_name, format_count
 
 _ALWAYS = ("passages", "tokens")  # the others are left out where there are none for any strategy
 _COUNTS: dict[str, Callable[[StrategyResult], int]] = {

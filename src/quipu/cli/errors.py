@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import click
 
-from quipu.cli.terminal import clean, clean_json
 from quipu.errors import QuipuError
+from quipu.text.formatting import clean, clean_json
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
 

@@ -17,10 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from quipu.cli.options import current_currency, shared
-from quipu.cli.terminal import clean, clean_json, clean_name
 from quipu.model.chat import Role
 from quipu.model.usage import MICRO, Estimate, UsageRow, total
-from quipu.text.formatting import format_count
+from quipu.text.formatting import clean, clean_json, clean_name, format_count
 
 Value = TypeVar("Value")
 

@@ -11,8 +11,7 @@ from quipu.derive.aggregation import Aggregation, InterClusterRelation, read_ent
 from quipu.derive.derivation import DerivationContext
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy, Partition
 from quipu.model.derivation import HIERARCHY
-from quipu.model.fold import thousandths_to_weight
-from quipu.model.graph import Entity, Relation
+from quipu.model.graph import Entity, Relation, thousandths_to_weight
 from quipu.model.ids import digest, relation_id
 from quipu.ports.store import ReadView
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from quipu.algo.ranking import n_fitting
+from quipu.algo.similarity import n_fitting
 from quipu.derive.aggregate_inputs import (
     EXTRACTIVE,
     EXTRACTIVE_CUT,

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from quipu.algo.cluster_layers import ClusterLayers, cluster_layers
 from quipu.algo.lca import Forest
 from quipu.algo.vector_clusters import Grouping, nearest_centres
-from quipu.model.fold import weight_to_thousandths
+from quipu.model.graph import weight_to_thousandths
 from quipu.model.ids import digest
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, VectorSpace

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quipu.errors import InvalidDocument, InvalidInput, NotFound
-from quipu.model.document import Metadata, MetadataValue, SourceDocument
+from quipu.model.document import Metadata, MetadataValue, SourceDocument, flatten_metadata
 from quipu.model.ids import digest_bytes
 from quipu.model.results import UNREAD
 from quipu.ports.ingest import FileTypes
-from quipu.text.metadata import flatten_metadata
 
 SIDECAR_SUFFIX = ".meta.json"
 MAX_ID = 4_096  # characters: as long as a path may be

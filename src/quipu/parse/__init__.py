@@ -11,8 +11,7 @@ from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.builder import MAX_HEADING, check_block_count
 from quipu.parse.decode import display_name, in_utf8, normalise
-from quipu.parse.formats import FORMATS, Format
-from quipu.parse.signature import check_signature, sniff_text_type
+from quipu.parse.formats import FORMATS, Format, check_signature, sniff_text_type
 from quipu.ports.ingest import FileTypes
 
 PARSERS: Mapping[str, Format] = MappingProxyType(

@@ -1,10 +1,19 @@
-"""Formats: the supported file types by suffix and media type. A parser is imported when it is first used."""
+"""Formats: the supported file types by suffix and media type, and their signatures.
+
+A parser is imported when it is first used. A signature is the type that the first bytes of a file show. It refuses
+wrong suffixes and old Office formats.
+"""
 
 from dataclasses import dataclass
 from importlib import import_module
+from io import BytesIO
 from typing import cast
+from zipfile import BadZipFile, ZipFile
 
+from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.parse.decode import display_name, is_text
+from quipu.parse.limits import MAX_ENTRIES
 from quipu.ports.ingest import Parser
 
 _OFFICE = "application/vnd.openxmlformats-officedocument."
@@ -20,7 +29,7 @@ _CODE_SUFFIXES = (
 class Format:
     """A format: its suffixes by media type, the module of this package with its parser, and what the parser extracts.
 
-    `signature` is the file type that the bytes must have (quipu.parse.signature), or the empty string for text.
+    `signature` is the file type that the bytes must have, or the empty string for text.
     `is_text` is True if the bytes are one text in one encoding.
     `is_read` is False for a format that is recognised only to be refused with advice.
     """
@@ -199,7 +208,7 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         name="Old Office",
-        module="signature",
+        module="formats",
         types=(
             ("application/msword", (".doc",)),
             ("application/vnd.ms-powerpoint", (".ppt",)),
@@ -209,3 +218,146 @@ FORMATS: tuple[Format, ...] = (
         is_read=False,
     ),
 )
+
+
+_PDF_WITHIN = 1024  # bytes; PDF readers accept other bytes before the header
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_KIND_BY_START = (
+    (b"\x89PNG\r\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"{\\rtf", "a Rich Text document"),
+    (b"<!DOCTYPE html", "an HTML page"),
+    (b"<html", "an HTML page"),
+)
+_KIND_BY_PART = (
+    ("word/", "a Word document"),
+    ("ppt/", "a PowerPoint presentation"),
+    ("xl/", "an Excel workbook"),
+    ("meta-inf/container.xml", "an EPUB book"),
+)
+_KIND_BY_MIMETYPE = (
+    (b"application/epub+zip", "an EPUB book"),
+    (b"application/vnd.oasis.opendocument.", "an OpenDocument file"),
+)
+# The directory inside an OLE file gives the names of its streams in UTF-16.
+_KIND_BY_STREAM = (
+    ("EncryptedPackage", "an Office document protected by a password"),
+    ("WordDocument", "a Word document of the old format (.doc)"),
+    ("PowerPoint Document", "a PowerPoint presentation of the old format (.ppt)"),
+    ("Workbook", "an Excel workbook of the old format (.xls)"),
+    ("__substg1.0_", "an Outlook message (.msg)"),
+)
+OLD_OFFICE = "an old Office document"
+PROTECTED = _KIND_BY_STREAM[0][1]
+_REMEDY_BY_KIND = {
+    PROTECTED: "Open it in Office, remove the password and save it.",
+    _KIND_BY_STREAM[1][1]: "Save it as .docx in Word or LibreOffice.",
+    _KIND_BY_STREAM[2][1]: "Save it as .pptx in PowerPoint or LibreOffice.",
+    _KIND_BY_STREAM[3][1]: "Save it as .xlsx in Excel or LibreOffice.",
+    _KIND_BY_STREAM[4][1]: "Save it as .eml.",
+    OLD_OFFICE: "Save it as .docx, .pptx or .xlsx.",
+    "an OpenDocument file": "Save it as .docx, .pptx or .xlsx.",
+}
+_SUFFIX_BY_KIND = {
+    "a PDF document": ".pdf",
+    "a Word document": ".docx",
+    "a PowerPoint presentation": ".pptx",
+    "an Excel workbook": ".xlsx",
+    "an EPUB book": ".epub",
+    "a Rich Text document": ".rtf",
+    "an HTML page": ".html",
+}
+_MEDIA_TYPE_BY_KIND = {"a PDF document": "application/pdf", "a Rich Text document": "application/rtf"}
+_KEY = b"-----BEGIN "
+# A text file may begin with these signatures.
+_ALSO_TEXT = frozenset({"", "an HTML page", "a GIF image", "a Rich Text document"})
+
+
+def check_signature(source: SourceDocument, expected: str) -> None:
+    """Raise InvalidDocument if the bytes are another type of file than `expected` ("" stands for any text)."""
+    kind = detect_file_type(source.content)
+    if kind == expected or (not expected and kind in _ALSO_TEXT):
+        return
+    if not kind:
+        raise InvalidDocument(
+            f"{display_name(source)} is not {expected}: its first bytes are different.",
+            remedy="Copy or download it again, or give it the right suffix.",
+        )
+    if kind == PROTECTED:
+        raise InvalidDocument(f"{display_name(source)} is protected by a password.", remedy=_REMEDY_BY_KIND[kind])
+    if kind == "a ZIP archive" and expected:
+        return  # its directory cannot be read: the parser reports the damage
+    suffix = _SUFFIX_BY_KIND.get(kind)
+    remedy = f"Rename it to end in {suffix}." if suffix else "Convert it to a format Quipu reads, or leave it out."
+    raise InvalidDocument(
+        f"{display_name(source)} has the wrong suffix: it holds {kind}.", remedy=_REMEDY_BY_KIND.get(kind, remedy)
+    )
+
+
+def sniff_text_type(head: bytes) -> str:
+    """Return the media type of text or a PDF that begins with `head`; "" for other bytes and for keys and certificates.
+
+    Text is in a Unicode encoding, or in another one that makes text of it.
+    """
+    kind = detect_file_type(head)
+    if kind in _MEDIA_TYPE_BY_KIND:
+        return _MEDIA_TYPE_BY_KIND[kind]
+    if kind not in _ALSO_TEXT or head.lstrip().startswith(_KEY) or not is_text(head):
+        return ""
+    return "text/html" if kind == "an HTML page" else "text/plain"
+
+
+def detect_file_type(content: bytes) -> str:
+    """Return the type of file with its article, as in "a PDF document"; the empty string if no signature matches."""
+    if b"%PDF-" in content[:_PDF_WITHIN] and not content.startswith(_ZIP):
+        return "a PDF document"
+    if content.startswith(_OLE):
+        streams = (kind for stream, kind in _KIND_BY_STREAM if stream.encode("utf-16-le") in content)
+        return next(streams, OLD_OFFICE)
+    if content.startswith(_ZIP):
+        return _detect_zip_type(content)
+    start = content[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
+    return next((kind for signature, kind in _KIND_BY_START if start.startswith(signature)), "")
+
+
+def _detect_zip_type(content: bytes) -> str:
+    try:
+        if content.count(b"PK\x01\x02") > MAX_ENTRIES:
+            return "a ZIP archive"
+        names = [name.lower() for name in ZipFile(BytesIO(content)).namelist()]
+    except (BadZipFile, RuntimeError, ValueError, OSError):
+        return "a ZIP archive"
+    mimetype = next((kind for media_type, kind in _KIND_BY_MIMETYPE if media_type in content[:200]), "")
+    parts = (kind for part, kind in _KIND_BY_PART if any(name.startswith(part) for name in names))
+    return mimetype or next(parts, "a ZIP archive")
+
+
+_REPLACEMENT_BY_TYPE = {
+    "application/msword": ("Word format (.doc)", ".docx"),
+    "application/vnd.ms-powerpoint": ("PowerPoint format (.ppt)", ".pptx"),
+    "application/vnd.ms-excel": ("Excel format (.xls)", ".xlsx"),
+}
+
+
+class OldOfficeParser:
+    """Refuses .doc, .ppt and .xls files with advice on how to convert them."""
+
+    media_types = frozenset(_REPLACEMENT_BY_TYPE)
+
+    def parse(self, source: SourceDocument) -> ParsedDocument:
+        """Raise InvalidDocument with the format to convert the document to."""
+        old_format, suffix = _REPLACEMENT_BY_TYPE[source.media_type.partition(";")[0].strip().lower()]
+        protected = " and protected by a password" if detect_file_type(source.content) == PROTECTED else ""
+        raise InvalidDocument(
+            f"{display_name(source)} is in the old {old_format}{protected}, which Quipu does not read.",
+            remedy=f"Save it as {suffix}, in Office or with: soffice --headless --convert-to {suffix[1:]} FILE",
+        )
+
+
+PARSER = OldOfficeParser()

@@ -10,11 +10,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from quipu.errors import InvalidDocument
-from quipu.model.document import Block, Metadata, ParsedDocument, SourceDocument
+from quipu.model.document import Block, Metadata, ParsedDocument, SourceDocument, flatten_metadata
 from quipu.parse.builder import MAX_HEADING, HeadingPath
 from quipu.parse.decode import decode, display_name
 from quipu.parse.markup_process import read_markup_in_process
-from quipu.text.metadata import flatten_metadata
 
 _KINDS = {
     "heading_open": "heading",

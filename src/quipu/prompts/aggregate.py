@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from quipu.model.chat import Message, PromptText
-from quipu.prompts.fence import fenced_message, one_line
-from quipu.prompts.instructions import Instructions
+from quipu.prompts.instructions import Instructions, fenced_message, one_line
 
 TITLE = "Aggregate of things alike"
 RELATION_TITLE = "Connection of two groups"

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from quipu.model.chat import Message
 from quipu.model.query import Query
-from quipu.prompts.fence import escape_control_tokens, make_boundary
-from quipu.prompts.instructions import Instructions
+from quipu.prompts.instructions import Instructions, escape_control_tokens, make_boundary
 
 # The fixed part comes first, so that providers can cache it as a prefix. The question comes last.
 _TEXT = """\

@@ -6,8 +6,7 @@ Source: D. Edge et al., "From Local to Global" (2024), and dynamic community sel
 from collections.abc import Sequence
 
 from quipu.model.chat import Message, PromptText
-from quipu.prompts.fence import TitledText, fence_rules, numbered_message
-from quipu.prompts.instructions import Instructions
+from quipu.prompts.instructions import Instructions, TitledText, fence_rules, numbered_message
 
 MAP_TITLE = "Points in reports"
 RATING_TITLE = "Use of a report"

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from quipu.model.chat import Message
 from quipu.model.query import Query
-from quipu.prompts.fence import TitledText, fence_rules, numbered_message
-from quipu.prompts.instructions import Instructions
+from quipu.prompts.instructions import Instructions, TitledText, fence_rules, numbered_message
 
 HYDE_TITLE = "Imagined report"
 PRIMER_TITLE = "First answer from reports"

@@ -16,8 +16,7 @@ from quipu.model.extraction import (
     RelationRule,
     TypeRule,
 )
-from quipu.prompts.fence import escape_control_tokens, make_boundary, one_line
-from quipu.prompts.instructions import Instructions
+from quipu.prompts.instructions import Instructions, escape_control_tokens, make_boundary, one_line
 
 TITLE = "Knowledge graph extraction"
 VERSION = "1"

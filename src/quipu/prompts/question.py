@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from quipu.model.chat import Message, PromptText
 from quipu.model.query import Turn
-from quipu.prompts.fence import (
+from quipu.prompts.instructions import (
+    Instructions,
     TitledText,
     escape_control_tokens,
     fence_rules,
@@ -12,7 +13,6 @@ from quipu.prompts.fence import (
     make_boundary,
     numbered_message,
 )
-from quipu.prompts.instructions import Instructions
 
 TERMS_TITLE = "Names and types"
 FACTS_TITLE = "Facts of use"

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from quipu.model.chat import Message, PromptText
-from quipu.prompts.fence import fenced_message, one_line
-from quipu.prompts.instructions import Instructions
+from quipu.prompts.instructions import Instructions, fenced_message, one_line
 
 TITLE = "Summary of descriptions"
 VERSION = "1"  # part of a summary's `model`: raise it when the wording changes

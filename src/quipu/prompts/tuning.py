@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quipu.model.chat import Message, PromptText
-from quipu.prompts.fence import escape_control_tokens, make_boundary, one_line
-from quipu.prompts.instructions import Instructions
+from quipu.prompts.instructions import Instructions, escape_control_tokens, make_boundary, one_line
 
 TITLE = "Guide to reading"
 VERSION = "1"

@@ -24,8 +24,8 @@ from itertools import islice, pairwise
 
 import numpy as np
 
-from quipu.algo.ranking import n_fitting
 from quipu.algo.shortest_paths import ShortestPaths, ShortestPathSearch
+from quipu.algo.similarity import n_fitting
 from quipu.model.cluster import Cluster, ClusterReport, report_text
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from quipu.algo.ranking import n_fitting
+from quipu.algo.similarity import n_fitting
 from quipu.model.cluster import ClusterReport, report_text
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.graph import Claim, IncidentRelation, claim_text, entity_text, relation_text

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quipu.algo.ranking import round_robin
+from quipu.algo.similarity import round_robin
 from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.evidence import Evidence, Hit, KeyPoint, Scored, Seed

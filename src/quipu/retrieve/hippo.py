@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from quipu.algo.ranking import min_max_scaled
+from quipu.algo.similarity import min_max_scaled
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed

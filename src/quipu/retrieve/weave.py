@@ -23,8 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quipu.algo.pagerank import GraphBlock, WeightedGraph
-from quipu.algo.ranking import top_k
-from quipu.algo.similarity import largest_with_ties
+from quipu.algo.similarity import largest_with_ties, top_k
 from quipu.algo.sparse_matrix import sparse_matrix
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.graph import Chunk

@@ -31,12 +31,6 @@ from quipu.settings.tables import (
     PROMPT_TEXTS,
     ROLES,
     RULES,
-    ModelPrice,
-    RoleSettings,
-    default_chunking,
-)
-from quipu.settings.validation import allowed, as_invalid_input, closest
-from quipu.settings.values import (
     Address,
     AutoConcurrency,
     AutoDimension,
@@ -47,14 +41,16 @@ from quipu.settings.values import (
     CurrencyName,
     FilePath,
     ModelName,
+    ModelPrice,
+    RoleSettings,
     Seconds,
     Separator,
-    SettingValue,
     SpendingText,
     Words,
+    default_chunking,
     parse_spending,
-    without_secrets,
 )
+from quipu.settings.validation import SettingValue, allowed, as_invalid_input, closest, without_secrets
 
 __all__ = [
     "CONFIG_NAME",

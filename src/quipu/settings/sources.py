@@ -14,9 +14,8 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from quipu.errors import InvalidInput
 from quipu.model.options import Option, OptionValue, options_in
 from quipu.retrieve import strategies_by_options
-from quipu.settings.tables import chunking_rules, line_of, model_prices, prompt_texts, role_settings
-from quipu.settings.validation import as_invalid_input, unknown
-from quipu.settings.values import SettingValue, SourcedValue, refuse_flag
+from quipu.settings.tables import chunking_rules, line_of, model_prices, prompt_texts, refuse_flag, role_settings
+from quipu.settings.validation import SettingValue, SourcedValue, as_invalid_input, unknown
 
 ENVIRONMENT_PREFIX = "QUIPU_"
 CONFIG_NAME = "quipu.toml"

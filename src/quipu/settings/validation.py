@@ -1,6 +1,8 @@
 """Error messages of settings: one line with the name, the value, its origin and what is allowed."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,22 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from quipu.errors import InvalidInput
-from quipu.settings.values import SourcedValue, without_secrets
+
+SettingValue = str | int | float | Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcedValue:
+    """A value that is not validated yet, and its origin."""
+
+    value: Any
+    origin: str  # "argument", "environment QUIPU_TOP_K", "quipu.toml:3"
+
+
+def without_secrets(address: str) -> str:
+    """Return an address, valid or not, without user name, password and query."""
+    masked = re.sub(r"^(\w+://)?.*@", r"\1***@", address, flags=re.DOTALL)
+    return re.sub(r"[?#].*", "?***", masked, flags=re.DOTALL)
 
 
 def unknown(name: str, origin: str, known: Sequence[str], what: str) -> InvalidInput:

@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from quipu.algo.ranking import n_fitting, round_robin
+from quipu.algo.similarity import n_fitting, round_robin
 
 
 def test_rankings_are_taken_in_turn() -> None:

@@ -4,15 +4,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from quipu.algo.ranking import min_max_scaled, top_k
 from quipu.algo.similarity import (
     distances,
     exact_scores,
     largest_with_ties,
+    min_max_scaled,
     near_pairs,
     pack_signs,
     sketch_query,
     smallest_with_ties,
+    top_k,
     widen,
 )
 

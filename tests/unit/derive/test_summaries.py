@@ -12,7 +12,7 @@ from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailabl
 from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, Role
 from quipu.model.delta import DocumentFacts
 from quipu.model.event import Event, EventSink, Progress, ignore_event
-from quipu.model.fold import descriptions_hash
+from quipu.model.graph import descriptions_hash
 from quipu.model.ids import digest
 from quipu.model.results import RefreshResult
 from quipu.model.summary import Description, Summary, SummaryTarget, SummaryTargetKind, SummaryTask

@@ -3,8 +3,7 @@
 import pytest
 
 from quipu.errors import InvalidDocument
-from quipu.parse.formats import FORMATS
-from quipu.parse.signature import detect_file_type
+from quipu.parse.formats import FORMATS, detect_file_type
 from tests.unit.parse.files import pdf, prose, read, zipped
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)

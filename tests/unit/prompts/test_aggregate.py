@@ -1,7 +1,7 @@
 """The prompts for aggregates and what connects them, to the letter."""
 
 from quipu.prompts.aggregate import RELATION_TITLE, TITLE, render, render_relation
-from quipu.prompts.fence import make_boundary
+from quipu.prompts.instructions import make_boundary
 
 SYSTEM = """\
 Aggregate of things alike

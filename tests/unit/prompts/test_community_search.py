@@ -3,7 +3,7 @@
 import json
 
 from quipu.prompts import community_search
-from quipu.prompts.fence import make_boundary
+from quipu.prompts.instructions import make_boundary
 
 MAP_SYSTEM = """\
 Points in reports

@@ -4,7 +4,7 @@ import json
 
 from quipu.model.query import Query
 from quipu.prompts import drift
-from quipu.prompts.fence import make_boundary
+from quipu.prompts.instructions import make_boundary
 
 HYDE_SYSTEM = """\
 Imagined report

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.prompts.fence import escape_control_tokens, make_boundary, numbered_message
+from quipu.prompts.instructions import escape_control_tokens, make_boundary, numbered_message
 
 
 def test_a_text_cannot_forge_the_boundary_as_it_changes_with_the_text() -> None:

@@ -3,7 +3,7 @@
 import json
 
 from quipu.model.query import Turn
-from quipu.prompts.fence import make_boundary
+from quipu.prompts.instructions import make_boundary
 from quipu.prompts.question import (
     FACTS_SCHEMA,
     KEYWORDS_SCHEMA,

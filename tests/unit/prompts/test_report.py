@@ -2,7 +2,7 @@
 
 import json
 
-from quipu.prompts.fence import make_boundary
+from quipu.prompts.instructions import make_boundary
 from quipu.prompts.report import SCHEMA, TITLE, note_line, render
 
 SYSTEM = """\

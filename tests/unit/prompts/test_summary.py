@@ -1,6 +1,6 @@
 """The prompt for a summary, to the letter."""
 
-from quipu.prompts.fence import make_boundary
+from quipu.prompts.instructions import make_boundary
 from quipu.prompts.summary import TITLE, render
 
 SYSTEM = """\

@@ -8,8 +8,7 @@ import pytest
 from sqlalchemy import Connection
 
 from quipu.stores.relational import schema as s
-from quipu.stores.sqlite.backend import SqliteBackend
-from quipu.stores.sqlite.bm25 import _scored, quoted, search
+from quipu.stores.sqlite.backend import SqliteBackend, _scored, quoted, search_bm25
 
 _N = 3_000
 _WORDS = [f"w{rank}" for rank in range(60)]
@@ -52,13 +51,13 @@ def test_what_is_left_out_could_not_be_among_the_best(connection: Connection, se
     terms = random.sample(_WORDS, random.randint(1, 12)) + ["nowhere"] * (seed % 2)
     for k in (1, 3, 20, _N):
         expected = _scored(connection, terms, (), k, is_filtered)
-        assert search(connection, terms, k, is_filtered=is_filtered) == expected
+        assert search_bm25(connection, terms, k, is_filtered=is_filtered) == expected
 
 
 def test_words_of_every_text_alone_find_what_they_did(connection: Connection) -> None:
     expected = _scored(connection, _WORDS[:3], (), 10, False)
     assert len(expected) == 10
-    assert search(connection, _WORDS[:3], 10, is_filtered=False) == expected
+    assert search_bm25(connection, _WORDS[:3], 10, is_filtered=False) == expected
 
 
 def test_only_rows_with_a_rare_word_are_scored(connection: Connection) -> None:
@@ -72,9 +71,9 @@ def test_only_rows_with_a_rare_word_are_scored(connection: Connection) -> None:
 
 
 def test_nothing_is_asked_for_and_nothing_found(connection: Connection) -> None:
-    assert search(connection, [], 10, is_filtered=False) == []
-    assert search(connection, ["w1"], 0, is_filtered=False) == []
-    assert search(connection, ["nowhere"], 10, is_filtered=False) == []
+    assert search_bm25(connection, [], 10, is_filtered=False) == []
+    assert search_bm25(connection, ["w1"], 0, is_filtered=False) == []
+    assert search_bm25(connection, ["nowhere"], 10, is_filtered=False) == []
 
 
 def test_a_quote_is_doubled_and_one_character_of_an_unspaced_script_is_a_prefix() -> None:

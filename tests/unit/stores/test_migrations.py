@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quipu.errors import Mismatch, Unavailable
-from quipu.model.fold import MAX_DESCRIPTIONS
+from quipu.model.graph import MAX_DESCRIPTIONS
 from quipu.stores.relational.store import MIGRATIONS, SCHEMA
 from quipu.testing.contract.steps import DIMENSION, MODEL, dump, publish, remove, summary_targets
 from quipu.testing.facts import document, entity, passage, source

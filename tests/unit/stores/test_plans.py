@@ -14,8 +14,7 @@ from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
 from quipu.model.derivation import REPORTS, DerivationRecord
-from quipu.model.fold import MAX_DESCRIPTIONS
-from quipu.model.graph import ClaimMention, EntityMention, RelationMention
+from quipu.model.graph import MAX_DESCRIPTIONS, ClaimMention, EntityMention, RelationMention
 from quipu.model.ids import claim_id
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTargetKind

@@ -2,8 +2,7 @@
 
 import pytest
 
-from quipu.text.names import entity_key
-from quipu.text.spellings import other_spellings, spelling_key
+from quipu.text.names import entity_key, other_spellings, spelling_key
 
 SAME = [
     ("Cafe", "Café"),

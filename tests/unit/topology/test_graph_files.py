@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from quipu.ports.derivation_view import GraphRows, SynonymRows
-from quipu.topology import graph_files
+from quipu.topology import index
 from quipu.topology.graph import Graph, GraphTables, build_graph
+from quipu.topology.index import is_intact, load_newest_graph, remove_graphs, save_graph
 
 
 def graph(revision: int = 7) -> Graph:
@@ -38,17 +39,17 @@ def arrays(made: Graph) -> list[list[int]]:
 
 
 def test_a_graph_is_read_as_it_was_written(tmp_path: Path) -> None:
-    written = graph_files.save(tmp_path, graph(), 42)
-    found = graph_files.load_newest(tmp_path, 7)
+    written = save_graph(tmp_path, graph(), 42)
+    found = load_newest_graph(tmp_path, 7)
     assert found is not None
     assert (found.header.revision, found.header.history_nonce, found.path) == (7, 42, written.path)
     assert arrays(found.graph) == arrays(written.graph) == arrays(graph())
     assert (found.graph.n_entities, found.graph.n_chunks) == (3, 5)
-    assert graph_files.is_intact(found)
+    assert is_intact(found)
 
 
 def test_equal_graphs_are_equal_files(tmp_path: Path) -> None:
-    first, second = graph_files.save(tmp_path / "a", graph(), 42), graph_files.save(tmp_path / "b", graph(), 42)
+    first, second = save_graph(tmp_path / "a", graph(), 42), save_graph(tmp_path / "b", graph(), 42)
     assert first.path.read_bytes() == second.path.read_bytes()
 
 
@@ -57,24 +58,24 @@ def test_an_empty_graph_is_written_too(tmp_path: Path) -> None:
     no_synonyms = SynonymRows(firsts=none, seconds=none, similarities=none.astype(float))
     columns = {each.name: none for each in fields(GraphRows) if each.name != "synonyms"}
     empty = build_graph(1, GraphRows(**columns, synonyms=no_synonyms))
-    assert arrays(graph_files.save(tmp_path, empty, None).graph) == arrays(empty)
+    assert arrays(save_graph(tmp_path, empty, None).graph) == arrays(empty)
 
 
 def test_the_newest_file_up_to_a_revision_counts(tmp_path: Path) -> None:
-    graph_files.save(tmp_path, graph(9), 1)
-    graph_files.save(tmp_path, graph(5), 1)
-    found = graph_files.load_newest(tmp_path, 8)
+    save_graph(tmp_path, graph(9), 1)
+    save_graph(tmp_path, graph(5), 1)
+    found = load_newest_graph(tmp_path, 8)
     assert found is not None
     assert found.header.revision == 5
-    assert graph_files.load_newest(tmp_path, 4) is None
+    assert load_newest_graph(tmp_path, 4) is None
 
 
 def test_earlier_and_unfinished_files_are_cleared_away(tmp_path: Path) -> None:
-    graph_files.save(tmp_path, graph(5), 1)
+    save_graph(tmp_path, graph(5), 1)
     (tmp_path / "graph-000000000006-0.unfinished").write_bytes(b"half")
-    graph_files.save(tmp_path, graph(9), 1)
+    save_graph(tmp_path, graph(9), 1)
     assert [path.name for path in tmp_path.iterdir()] == ["graph-000000000009.arrays"]
-    graph_files.clear(tmp_path)
+    remove_graphs(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -110,20 +111,20 @@ def _other_format(path: Path) -> None:
     ids=["cut", "empty", "header checksum", "header", "arrays", "format"],
 )
 def test_a_damaged_file_is_absent(tmp_path: Path, damage: Callable[[Path], None]) -> None:
-    damage(graph_files.save(tmp_path, graph(), 42).path)
-    assert graph_files.load_newest(tmp_path, 7) is None
+    damage(save_graph(tmp_path, graph(), 42).path)
+    assert load_newest_graph(tmp_path, 7) is None
 
 
 def test_damage_to_a_large_file_is_found_when_it_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_files, "_MAX_CHECKED_BYTES", 0)  # as if it were large
-    saved = graph_files.save(tmp_path, graph(), 42)
+    monkeypatch.setattr(index, "_MAX_CHECKED_BYTES", 0)  # as if it were large
+    saved = save_graph(tmp_path, graph(), 42)
     _flip(saved.path, -5)
-    found = graph_files.load_newest(tmp_path, 7)
+    found = load_newest_graph(tmp_path, 7)
     assert found is not None
-    assert not graph_files.is_intact(found)
+    assert not is_intact(found)
 
 
 def test_other_files_in_the_folder_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "graph-new.arrays").write_bytes(b"?")
-    assert graph_files.load_newest(tmp_path, 7) is None
-    assert graph_files.load_newest(tmp_path / "nowhere", 7) is None
+    assert load_newest_graph(tmp_path, 7) is None
+    assert load_newest_graph(tmp_path / "nowhere", 7) is None

@@ -18,7 +18,7 @@ from quipu.ports.store import ReadView
 from quipu.stores.relational import change_log
 from quipu.stores.relational.store import RelationalStore
 from quipu.testing.facts import document, entity, passage, relation
-from quipu.topology import LocalTopologyIndex, graph_files
+from quipu.topology import LocalTopologyIndex, index
 from tests.unit.stores.opening import open_index
 from tests.unit.topology.reference import read, told
 
@@ -98,12 +98,12 @@ async def test_a_file_that_is_up_to_date_is_not_written_again(store: RelationalS
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "topology").iterdir()} == before
 
 
-@pytest.mark.parametrize("step", ["save", "is_intact"])
+@pytest.mark.parametrize("step", ["save_graph", "is_intact"])
 async def test_no_question_waits_while_a_file_is_written_or_looked_over(
     step: str, store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, end = threading.Event(), threading.Event()
-    original = getattr(graph_files, step)
+    original = getattr(index, step)
 
     def held(*arguments: Any) -> Any:
         begun.set()
@@ -112,7 +112,7 @@ async def test_no_question_waits_while_a_file_is_written_or_looked_over(
 
     await save(topologies(tmp_path), store)
     await store.commit(Delta(publish=[SECOND]))
-    monkeypatch.setattr(graph_files, step, held)
+    monkeypatch.setattr(index, step, held)
     found = topologies(tmp_path)
     writing = asyncio.create_task(save(found, store))
     try:
@@ -202,7 +202,7 @@ async def test_a_view_older_than_what_is_known_is_answered_as_of_its_revision(
 async def test_a_damaged_file_is_written_again(
     store: RelationalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph_files, "_MAX_CHECKED_BYTES", 0)  # as if it were large
+    monkeypatch.setattr(index, "_MAX_CHECKED_BYTES", 0)  # as if it were large
     await save(topologies(tmp_path), store)
     (path,) = (tmp_path / "topology").iterdir()
     content = bytearray(path.read_bytes())

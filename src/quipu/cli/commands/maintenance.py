@@ -10,8 +10,7 @@ from quipu.cli.options import QuipuCommand, budget_option
 from quipu.cli.output import emit, styled
 from quipu.cli.progress import progress
 from quipu.cli.session import load_settings, with_engine
-from quipu.cli.terminal import clean_json
-from quipu.text.formatting import format_count
+from quipu.text.formatting import clean_json, format_count
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu

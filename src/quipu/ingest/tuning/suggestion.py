@@ -12,7 +12,7 @@ from quipu.model.graph import OTHER_TYPE, Chunk
 from quipu.ports.providers import LLM, Tokenizer
 from quipu.prompts import tuning as prompt
 from quipu.prompts.extraction import type_gloss
-from quipu.prompts.fence import escape_control_tokens
+from quipu.prompts.instructions import escape_control_tokens
 from quipu.text.lenient_json import parse_lenient_json
 from quipu.text.sentences import sentence_spans
 

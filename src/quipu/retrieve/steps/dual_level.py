@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from quipu.algo.ranking import round_robin
+from quipu.algo.similarity import round_robin
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.ids import relation_ends
 from quipu.model.query import Query

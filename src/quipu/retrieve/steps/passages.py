@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 
-from quipu.algo.ranking import round_robin
+from quipu.algo.similarity import round_robin
 from quipu.model.evidence import Hit
 from quipu.model.query import Query
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from quipu.algo.ranking import n_fitting
+from quipu.algo.similarity import n_fitting
 from quipu.model.chat import Message
 from quipu.model.cluster import ClusterReport, report_text
 from quipu.model.graph import Chunk, chunk_text
 from quipu.model.ids import digest
 from quipu.model.query import Query
 from quipu.ports.providers import Tokenizer
-from quipu.prompts.fence import TitledText
+from quipu.prompts.instructions import TitledText
 
 CALL_TOKENS = 12_000  # of items in one call (Microsoft GraphRAG)
 FRAME_TOKENS = 40  # for an item's number and the mark before it

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from quipu.algo.ranking import min_max_scaled
+from quipu.algo.similarity import min_max_scaled
 from quipu.model.evidence import Hit, Scored, Seed
 from quipu.model.query import Query
 from quipu.ports.derivation_view import NodeKind

@@ -70,6 +70,12 @@ def log_changes(
             _forget_mentions(connection, first)
 
 
+def log_synonyms(connection: Connection, backend: Backend, revision: int, rids: Collection[int]) -> None:
+    """Record in the change log that these entities have other synonyms."""
+    if rids:
+        log_changes(connection, backend, revision, entities=rids)
+
+
 def log_mention_changes(connection: Connection, backend: Backend, revision: int, entities: Collection[int]) -> None:
     """Log that the mentions of entities in clusters changed."""
     rows = [{"revision": revision, "kind": _MENTIONS, "row": row} for row in sorted(entities)]

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, bindparam, select, tuple_
 from quipu.errors import InvalidDelta
 from quipu.model.cluster import Cluster, ClusterRelationUpdate, ClusterReport, Hierarchy, Partition, report_text
 from quipu.model.derivation import REPORTS
-from quipu.model.fold import weight_to_thousandths
+from quipu.model.graph import weight_to_thousandths
 from quipu.model.summary import SummaryTarget, SummaryTargetKind
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select
 
 from quipu.model.cluster import Cluster, ClusterCount, ClusterRelation, ClusterReport, Finding, Hierarchy, report_text
-from quipu.model.fold import thousandths_to_weight
+from quipu.model.graph import thousandths_to_weight
 from quipu.ports.derivation_view import DerivationCounts
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.filters import allowed_clusters, visible_entities, visible_reports

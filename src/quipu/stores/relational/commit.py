@@ -130,7 +130,7 @@ def _follow_facts(connection: Connection, backend: Backend, facts: FactChanges, 
     """Adapt names, sentences, synonyms and clusters to changed facts; return which of their texts changed."""
     renamed, names = entities.follow_names(connection, facts.fold.name_by_rid, facts.fold.gone_rids, revision)
     sentences = chunks.drop_sentences_of_removed(connection, [chunk.rid for chunk in facts.chunks.removed])
-    entities.log_synonyms(connection, backend, revision, entities.drop_synonyms(connection, renamed))
+    change_log.log_synonyms(connection, backend, revision, entities.drop_synonyms(connection, renamed))
     mentioned, forgotten = facts.mentions.entity_mentions, facts.mentions.entity_forgotten
     touched = cluster_writes.follow_mentions(connection, backend, mentioned, forgotten, facts.fold.gone_rids)
     cluster_writes.drop_relations(connection, touched.robbed)
@@ -175,14 +175,14 @@ def _write_derivations(connection: Connection, backend: Backend, delta: Delta, r
     if delta.cluster_relations is not None:
         n_outdated += cluster_writes.write_relations(connection, delta.cluster_relations)
     vector_writes.retarget(connection, vectors | written, revision)
-    entities.log_synonyms(connection, backend, revision, lonely)
+    change_log.log_synonyms(connection, backend, revision, lonely)
     if any(record.name == NAMES for record in delta.derivations):
         vector_writes.retarget(connection, entities.write_names(connection, revision), revision)
     if delta.sentences and change_log.is_derived(connection, SENTENCES):
         vector_writes.retarget(connection, chunks.write_sentences(connection, delta.sentences), revision)
     if delta.synonyms is not None and change_log.is_derived(connection, SYNONYMS):
         changed = entities.write_synonyms(connection, delta.synonyms, revision)
-        entities.log_synonyms(connection, backend, revision, changed)
+        change_log.log_synonyms(connection, backend, revision, changed)
     return n_outdated
 
 

@@ -16,8 +16,14 @@ from sqlalchemy import Connection, Row, bindparam, func, literal_column, or_, se
 from quipu.model.delta import SynonymUpdate
 from quipu.model.derivation import NAMES, SYNONYMS
 from quipu.model.evidence import Scored
-from quipu.model.fold import descriptions_hash, display_name, distinct_descriptions, join_descriptions, most_common_type
-from quipu.model.graph import Entity
+from quipu.model.graph import (
+    Entity,
+    descriptions_hash,
+    display_name,
+    distinct_descriptions,
+    join_descriptions,
+    most_common_type,
+)
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.derivation_view import DerivationCounts, EntityTypes, SynonymRows
 from quipu.ports.store import VectorSpace
@@ -33,7 +39,7 @@ from quipu.stores.relational.snapshot import (
     is_allowed,
     read_only,
 )
-from quipu.stores.relational.sql import Backend, ByValues, Ints, as_texts, driver_rows, from_texts, insert_rows
+from quipu.stores.relational.sql import ByValues, Ints, as_texts, driver_rows, from_texts, insert_rows
 from quipu.stores.relational.vector_writes import LIVE, VectorChanges, n_waiting, vector_hash
 
 _MILLIONTHS = 1_000_000
@@ -266,12 +272,6 @@ def restart_synonyms(connection: Connection, revision: int) -> frozenset[int]:
     connection.execute(s.synonym.delete())
     connection.execute(s.entity_name.update().values(is_compared=0, revision=revision))
     return frozenset(rid for pair in pairs for rid in pair)
-
-
-def log_synonyms(connection: Connection, backend: Backend, revision: int, rids: Collection[int]) -> None:
-    """Record in the change log that these entities have other synonyms."""
-    if rids:
-        change_log.log_changes(connection, backend, revision, entities=rids)
 
 
 def follow_names(

@@ -12,17 +12,18 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, TextClause, Update, bindparam, func, select
 from sqlalchemy import text as sql_text
 
-from quipu.model.fold import (
+from quipu.model.graph import (
     MAX_DESCRIPTIONS,
     NO_DESCRIPTION,
     display_name,
     distinct_descriptions,
+    entity_text,
     join_descriptions,
     most_common_type,
     needs_summary,
+    relation_text,
     top_keywords,
 )
-from quipu.model.graph import entity_text, relation_text
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s

@@ -9,8 +9,15 @@ from sqlalchemy import Connection, select, tuple_
 
 from quipu.errors import InvalidDelta
 from quipu.model.delta import ChunkFacts
-from quipu.model.fold import description_rank, thousandths_to_weight, weight_to_thousandths
-from quipu.model.graph import AliasMention, ClaimMention, EntityMention, RelationMention
+from quipu.model.graph import (
+    AliasMention,
+    ClaimMention,
+    EntityMention,
+    RelationMention,
+    description_rank,
+    thousandths_to_weight,
+    weight_to_thousandths,
+)
 from quipu.ports.store import Mention
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order

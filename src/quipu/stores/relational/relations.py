@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Row, select, tuple_
 
-from quipu.model.fold import thousandths_to_weight, top_keywords
-from quipu.model.graph import Claim, IncidentRelation, Relation
+from quipu.model.graph import Claim, IncidentRelation, Relation, thousandths_to_weight, top_keywords
 from quipu.model.ids import claim_id, relation_ends, relation_id
 from quipu.model.summary import SummaryTargetKind
 from quipu.stores.relational import schema as s

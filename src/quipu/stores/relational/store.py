@@ -164,7 +164,7 @@ class RelationalStore:
             if vector_writes.finish_model(connection, identity):
                 revision = read_number(connection, "revision")
                 restarted = entities.restart_synonyms(connection, revision)
-                entities.log_synonyms(connection, self._backend, revision, restarted)
+                change_log.log_synonyms(connection, self._backend, revision, restarted)
 
         await self._write(lambda connection: vector_writes.begin_model(connection, identity, dimension, "building"))
         yield

@@ -13,8 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Table, Update, bi
 from sqlalchemy import text as sql_text
 
 from quipu.errors import InvalidDelta
-from quipu.model.fold import NO_DESCRIPTION, descriptions_hash, distinct_descriptions
-from quipu.model.graph import entity_text, relation_text
+from quipu.model.graph import NO_DESCRIPTION, descriptions_hash, distinct_descriptions, entity_text, relation_text
 from quipu.model.ids import relation_ends, relation_id
 from quipu.model.summary import Description, Summary, SummaryTarget, SummaryTargetKind, SummaryTask
 from quipu.ports.store import VectorSpace

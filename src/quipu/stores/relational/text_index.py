@@ -41,8 +41,8 @@ from quipu.text.names import (
     is_linkable,
     name_forms,
     phrase_terms,
+    spelling_key,
 )
-from quipu.text.spellings import spelling_key
 from quipu.text.words import Analyzer, Words, split_words
 
 _CHUNKS_AT_ONCE = 32  # their words, a few hundred bytes each, are in memory together

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, func, select
 
 from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
 from quipu.model.document import DocumentStatus
-from quipu.model.fold import (
+from quipu.model.graph import (
     descriptions_hash,
     display_name,
     distinct_descriptions,

@@ -35,7 +35,7 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational import vectors as vector_reads
 from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order
 from quipu.stores.relational.sql import Ints, finish_in_thread, read_number
-from quipu.text.spellings import other_spellings, spelling_key
+from quipu.text.names import other_spellings, spelling_key
 
 P = ParamSpec("P")
 _BY_SPELLING = Lookup(

@@ -1,6 +1,6 @@
 """Entities: the fold of their mentions, whatever order these came in; their names and aliases."""
 
-from quipu.model.fold import MAX_DESCRIPTIONS
+from quipu.model.graph import MAX_DESCRIPTIONS
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import NodeKind
 from quipu.testing.contract.steps import OpenStore, only_entity, publish, remove

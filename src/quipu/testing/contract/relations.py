@@ -1,7 +1,6 @@
 """Relations: unordered pairs of entities, folded from mentions in either direction."""
 
-from quipu.model.fold import MAX_KEYWORDS
-from quipu.model.graph import RelationMention
+from quipu.model.graph import MAX_KEYWORDS, RelationMention
 from quipu.testing.contract.steps import OpenStore, only_relation, publish, remove
 from quipu.testing.facts import PassageSpec, document, entity, passage, relation
 

@@ -6,7 +6,7 @@ import pytest
 
 from quipu.errors import InvalidDelta
 from quipu.model.delta import Delta, DocumentFacts
-from quipu.model.fold import MAX_DESCRIPTION_CHARS, MAX_DESCRIPTIONS
+from quipu.model.graph import MAX_DESCRIPTION_CHARS, MAX_DESCRIPTIONS
 from quipu.model.query import Filter
 from quipu.model.summary import Summary, SummaryTarget, SummaryTargetKind
 from quipu.ports.store import Store

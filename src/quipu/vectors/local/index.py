@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from quipu.algo.ranking import top_k
+from quipu.algo.similarity import top_k
 from quipu.errors import Mismatch
 from quipu.model.evidence import Scored
 from quipu.ports.store import ReadView, VectorSpace

@@ -8,7 +8,7 @@ from quipu.errors import InvalidDocument
 from quipu.ingest import chunkers
 from quipu.ingest.chunkers import CHUNKERS, chunk_spans, sentences_to_compare, structure
 from quipu.model.chunking import TAKES, Chunking
-from quipu.settings.values import ChunkerName
+from quipu.settings.tables import ChunkerName
 from tests.unit.ingest.chunkers.texts import Writer, count, parsed
 
 SEPARATORS = {"separator": "\n\n"}

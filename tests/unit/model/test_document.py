@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from quipu.text.metadata import flatten_metadata
+from quipu.model.document import flatten_metadata
 
 
 def test_scalars_stay_and_keys_become_text() -> None:

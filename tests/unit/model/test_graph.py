@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quipu.model.fold import (
+from quipu.model.graph import (
     MAX_DESCRIPTION_CHARS,
     MAX_DESCRIPTIONS,
     MAX_KEYWORDS,
