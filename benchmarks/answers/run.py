@@ -32,6 +32,7 @@ DATA = Path(os.environ.get("QUIPU_DATA") or ROOT / "../shared/data")
 CACHE = Path(tempfile.gettempdir()) / "quipu-bench"
 HERE = Path(__file__).parent
 SETS = ("realdocs", "development", "closed")
+SURROUNDING = 300  # characters on both sides of a quote: an answer that stands there was cut off
 NOT_INDEXING = ("answer", "retrieve", "cli", "prompts", "testing", "bench")  # parts whose code does not make the index
 
 
@@ -82,6 +83,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of quipu")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write answers-SET-STRATEGY.jsonl there")
     parser.add_argument("--misses", action="store_true", help="print the questions answered wrongly (not of `closed`)")
+    parser.add_argument("--stages", action="store_true", help="where answers were lost: ranking, choice, cut, refusal")
     parser.add_argument("--kinds", action=argparse.BooleanOptionalAction, default=True, help="a row for each kind")
     options = parser.parse_args()
     options.sets = options.sets or ["realdocs", "development"]
@@ -115,6 +117,8 @@ def run(question_set: QuestionSet, options: argparse.Namespace) -> None:
         print(f"\n{question_set.name}, {name}")
         lines = list(scores.table(rows))
         print("\n".join(lines if options.kinds else [line for line in lines if line.startswith((" ", "ALL"))]))
+        if options.stages:
+            print("\n".join(scores.stage_table(rows)))
         if options.misses and question_set.name != "closed":
             print("\n".join(scores.misses(rows)))
     print_differences(asked)
@@ -185,6 +189,7 @@ def ask(
         start = time.process_time()
         answer = kb.query(question.question, strategy=strategy)
         cpu_s = time.process_time() - start
+        quotes = [(citation, kb.chunk(citation.chunk_id).chunk) for citation in answer.citations]
         hits = answer.trace.evidence.chunks[:N_PASSAGES] if answer.trace else ()
         yield scores.AnswerRow(
             id=question.id,
@@ -192,6 +197,11 @@ def ask(
             cited=tuple(citation.document_id.removeprefix(root) for citation in answer.citations),
             passages=tuple(kb.chunk(hit.id).chunk.text for hit in hits),
             refused=not answer.citations or not answer.is_supported,
+            quoted_passages=tuple(chunk.text for _, chunk in quotes),
+            surroundings=tuple(
+                chunk.text[max(0, quote.start - chunk.start - SURROUNDING) : quote.end - chunk.start + SURROUNDING]
+                for quote, chunk in quotes
+            ),
             is_written=answer.generator != "extractive",
             gold_indexed=not question.is_answerable or not indexed.isdisjoint(question.gold_documents),
             cpu_s=round(cpu_s, 4),

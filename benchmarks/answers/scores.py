@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.answers.questions import KINDS, LANGUAGES, Question
 
 N_RESAMPLES = 2000
+STAGES = ("shown", "cut", "other block", "other passage", "refused", "not retrieved")
 HEADER = f"{'':22}   n  gold           top1 top5 cited chars refU refA   CPU s"
 
 
@@ -16,7 +17,8 @@ HEADER = f"{'':22}   n  gold           top1 top5 cited chars refU refA   CPU s"
 class AnswerRow:
     """One answer: the text shown, the documents cited, the passages as ranked, and whether it was a refusal.
 
-    `is_written` tells that a language model wrote the text. `gold_indexed` is False where no gold document is indexed.
+    `quoted_passages` are the passages that it cites, `surroundings` the parts of these around each quote. `is_written`
+    tells that a language model wrote the text. `gold_indexed` is False where no gold document is indexed.
     """
 
     id: str
@@ -24,6 +26,8 @@ class AnswerRow:
     cited: tuple[str, ...]
     passages: tuple[str, ...]
     refused: bool
+    quoted_passages: tuple[str, ...] = ()
+    surroundings: tuple[str, ...] = ()
     is_written: bool = False
     gold_indexed: bool = True
     cpu_s: float = 0.0
@@ -47,6 +51,20 @@ class Asked:
         """Say whether a gold document is cited."""
         return not set(self.answer.cited).isdisjoint(self.question.gold_documents)
 
+    @property
+    def stage(self) -> str:
+        """Return where the answer to an answerable question was lost, one of STAGES."""
+        answer, is_held = self.answer, self.question.is_held_by
+        if self.is_right:
+            return "shown"
+        if not is_held("\n".join((*answer.passages, *answer.quoted_passages))):
+            return "not retrieved"
+        if answer.refused:
+            return "refused"
+        if not is_held("\n".join(answer.quoted_passages)):
+            return "other passage"
+        return "cut" if is_held("\n".join(answer.surroundings)) else "other block"
+
     def is_in_first(self, n: int) -> bool:
         """Say whether the first `n` passages together hold the gold."""
         return self.question.is_held_by("\n".join(self.answer.passages[:n]))
@@ -69,6 +87,17 @@ def table(asked: Sequence[Asked]) -> Iterator[str]:
     yield from _line("  cross-language", asked, lambda one: one.question.cross_language)
     if not all(one.answer.gold_indexed for one in asked):
         yield from _line("  gold indexed", asked, lambda one: one.answer.gold_indexed)
+
+
+def stage_table(asked: Sequence[Asked]) -> Iterator[str]:
+    """Yield the lines of a table: how many answers to each kind of question were lost at which stage."""
+    answerable = [one for one in asked if one.question.is_answerable]
+    width = [max(6, len(stage)) + 1 for stage in STAGES]
+    yield f"{'':22}" + "".join(f"{stage:>{n}}" for stage, n in zip(STAGES, width, strict=True))
+    for kind in (*KINDS, "ALL"):
+        stages = [one.stage for one in answerable if kind in (one.question.kind, "ALL")]
+        if stages:
+            yield f"{kind:22}" + "".join(f"{stages.count(stage):{n}}" for stage, n in zip(STAGES, width, strict=True))
 
 
 def _is_in(one: Asked, language: str) -> bool:

@@ -4,6 +4,7 @@ A chunk may end in the middle of a list, or between a heading and what stands un
 before and end in the chunk after. Every character still has its place in the document.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,6 +39,11 @@ class PassageText:
     def offset(self) -> int:
         """Where the text begins in its document."""
         return self.chunk.start - self.first
+
+    @property
+    def name(self) -> str:
+        """The words in the id of its document, a path without its suffix."""
+        return re.sub(r"[/_.-]+", " ", self.chunk.document_id.rsplit(".", 1)[0])
 
     def citations(self, spans: Sequence[Span], number: int, source: str) -> Iterator[Citation]:
         """Yield a citation for each span; a span across two chunks gives one for each.

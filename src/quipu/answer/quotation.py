@@ -6,6 +6,7 @@ brings its header, a heading what stands under it. A question for a list gets th
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,6 +29,7 @@ from quipu.text.unicode import is_unspaced
 MAX_LEAD_CHARS = 200
 MAX_CANDIDATES = 40
 SNIPPET_CHARS = 240
+K1, B = 1.2, 0.75  # of BM25
 
 _SUBJECT_END = re.compile(r"\s*(?:\band\b|\bи\b|与|和|[(（:：,，《«—–])|\s-\s")  # of what a title names first
 
@@ -104,7 +106,7 @@ def choose_quotes(
         limits = replace(limits, n_quotes=1 if n_parts > 2 else limits.n_quotes, total=limits.total)
     quotes: list[Quote] = []
     for part, passages in parts:
-        for quote in _quotes_of_part(part, question.kind, passages, weights, limits):
+        for quote in _quotes_of_part(part, question, passages, weights, limits):
             is_new = not any(quote.overlaps(other) for other in quotes)
             if is_new and sum(len(other.text) for other in (*quotes, quote)) <= limits.total:
                 quotes.append(_with_cover(quote, part))
@@ -135,57 +137,70 @@ def best_snippets(text: str, chunks: Sequence[Chunk]) -> list[Span]:
 
 def _quotes_of_part(
     part: QuestionPart,
-    kind: QuestionKind,
+    question: AnalysedQuestion,
     passages: Sequence[PassageText],
     weights: ScoreWeights,
     limits: QuoteLimits,
 ) -> list[Quote]:
     """Return the quotes for one part, best first."""
+    kind = question.kind
     ranked = score_sentences(part, kind, passages, weights)[:MAX_CANDIDATES]
     quotes: list[Quote] = []
     n_chars = limits.n_list_chars if kind is QuestionKind.LIST else limits.n_chars
+    blocks = [quote for sentence in ranked if (quote := grow_quote(passages[sentence.place], sentence, n_chars))]
+    candidates = _ranked_by_words(question.text, blocks, weights, n_chars)
     if kind is QuestionKind.LIST and ranked and (listed := best_list(part, passages, ranked[0], weights)):
         quotes.append(_quote_of_list(listed, ranked[0]))
-    while ranked and len(quotes) < limits.n_quotes:
-        sentence = ranked.pop(0)
-        if quotes and sentence.score < limits.min_score_ratio * quotes[0].score:
+    while candidates and len(quotes) < limits.n_quotes:
+        quote = candidates.pop(0)
+        if quotes and quote.score < limits.min_score_ratio * quotes[0].score:
             break
-        quote = grow_quote(passages[sentence.place], sentence, n_chars)
-        if quote and not any(quote.overlaps(other) for other in quotes):
+        if not any(quote.overlaps(other) for other in quotes):
             quotes.append(quote)
             if len(quotes) == 1:
-                ranked = _with_bridges(ranked, quote, part, passages, weights)
+                candidates = _with_bridges(candidates, quote, part, weights)
     return quotes
 
 
-def _with_bridges(
-    ranked: Sequence[ScoredSentence],
-    quote: Quote,
-    part: QuestionPart,
-    passages: Sequence[PassageText],
-    weights: ScoreWeights,
-) -> list[ScoredSentence]:
-    """Return sentences ranked again: those about something that the first quote names score more.
+def _ranked_by_words(text: str, quotes: Sequence[Quote], weights: ScoreWeights, n_chars: int) -> list[Quote]:
+    """Return quotes, best first: to their scores comes BM25 of the whole quote for the question, over the best BM25."""
+    finder = WordFinder(QuestionPart(words=text))
+    bm25 = [_bm25(finder, f"{quote.passage.name} {quote.text}", n_chars) for quote in quotes]
+    best = max(bm25, default=0.0) or 1.0
+    scores = [quote.score + weights.quote * words / best for quote, words in zip(quotes, bm25, strict=True)]
+    scored = [replace(quote, score=score) for quote, score in zip(quotes, scores, strict=True)]
+    return sorted(scored, key=lambda quote: -round(quote.score, 6))  # stable: equal ones as their sentences are
+
+
+def _bm25(finder: WordFinder, text: str, n_chars: int) -> float:
+    """Return BM25 of a text without IDF (Robertson and Zaragoza 2009, section 3.4)."""
+    counts = Counter(term for _, term in finder.find(text))
+    norm = K1 * (1 - B + B * len(text) / n_chars)
+    return sum(count * (K1 + 1) / (count + norm) for _, count in sorted(counts.items()))
+
+
+def _with_bridges(candidates: Sequence[Quote], first: Quote, part: QuestionPart, weights: ScoreWeights) -> list[Quote]:
+    """Return quotes ranked again: those about something that the first one names score more.
 
     They are the second step of a question, so words of the question that the first quote lacks count again.
     """
     finder = WordFinder(part)
-    missing = frozenset(finder.terms) - finder.terms_in(quote.text)
-    bridges = {
-        place
-        for place, passage in enumerate(passages)
-        if (subject := _SUBJECT_END.split(passage.chunk.title, maxsplit=1)[0].strip().casefold())
-        and len(subject) > 1
-        and subject in quote.text.casefold()
-        and subject not in part.words.casefold()
-        and passage.chunk.document_id != quote.passage.chunk.document_id
-    }
+    missing = frozenset(finder.terms) - finder.terms_in(first.text)
+    first_text, words = first.text.casefold(), part.words.casefold()
     raised = []
-    for sentence in ranked:
-        text = passages[sentence.place].text[sentence.start : sentence.end]
-        n_steps = 1 + len(finder.terms_in(text) & missing) if sentence.place in bridges else 0
-        raised.append(replace(sentence, score=sentence.score + weights.bridge * n_steps))
-    return sorted(raised, key=lambda sentence: (-round(sentence.score, 6), sentence.place, sentence.start))
+    for quote in candidates:
+        chunk = quote.passage.chunk
+        subject = _SUBJECT_END.split(chunk.title, maxsplit=1)[0].strip().casefold()
+        is_bridge = (
+            len(subject) > 1
+            and subject in first_text
+            and subject not in words
+            and chunk.document_id != first.passage.chunk.document_id
+        )
+        sentence = quote.passage.text[quote.mark[0] : quote.mark[1]]
+        n_steps = 1 + len(finder.terms_in(sentence) & missing) if is_bridge else 0
+        raised.append(replace(quote, score=quote.score + weights.bridge * n_steps))
+    return sorted(raised, key=lambda quote: -round(quote.score, 6))
 
 
 def _quote_of_list(listed: ListQuote, sentence: ScoredSentence) -> Quote:

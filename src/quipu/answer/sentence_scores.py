@@ -44,6 +44,7 @@ class ScoreWeights:
     rank: float = 0.5  # the best passage; others in proportion to their scores
     form: float = 0.2  # the sentence has the form of an answer
     definition: float = 0.6  # the sentence defines the term
+    quote: float = 0.5  # BM25 of the whole quote, over the best quote's
     bridge: float = 0.3  # the passage is about something that the first quote names and the question does not
 
 
@@ -140,7 +141,7 @@ class _MatchedText:
         self._starts, self._terms = [start for start, _ in occurrences], [term for _, term in occurrences]
         self.terms_of_block = [self.between(block.start, block.end) for block in self.blocks]
         chunk = passage.chunk
-        self.title = finder.terms_in(f"{chunk.title} {chunk.document_id} {_words_of_name(chunk.document_id)}")
+        self.title = finder.terms_in(f"{chunk.title} {chunk.document_id} {passage.name}")
         self.headings = finder.terms_in(" ".join((*chunk.headings, chunk.header)))
 
     def between(self, start: int, end: int) -> frozenset[str]:
@@ -262,11 +263,6 @@ def _line_spans(content: str) -> list[Span]:
             start = position
         position += len(line)
     return [*spans, (start, position)]
-
-
-def _words_of_name(document_id: str) -> str:
-    """Return the words in the id of a document, a path without its suffix."""
-    return re.sub(r"[/_.-]+", " ", document_id.rsplit(".", 1)[0])
 
 
 _BEFORE_TERM = r"[\s\W]*(?:(?:the|an?|in|this|so-called|concept of|term|термин|понятие)\s+)*[*_`\"'«“「:]*"

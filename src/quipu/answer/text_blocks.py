@@ -12,6 +12,8 @@ from enum import StrEnum
 MAX_ROWS_OF_SECTION = 30  # of a table, below the row that divides it
 MAX_HEADING_CHARS = 80  # of a line that is a heading only by standing alone
 MAX_TERM_CHARS = 60  # of a line whose explanation is indented below it
+MIN_TEXT_SHARE = 0.25  # of a block with tags: with less it is a badge, a picture or a frame
+MIN_CONTENTS_LINES = 3
 MIN_LETTER_SHARE = 0.45  # of a block that is not code: a text has about 0.8, a drawing 0.1
 
 
@@ -67,7 +69,12 @@ _COMMAND = re.compile(r"\s*(?:\$ |>>> |#!|sudo |import |from \S+ import |def |cl
 _SYMBOLS = re.compile(r"[{}()\[\];=<>$\\/&#\"'_]")
 _TERMINAL = re.compile(r"[.!?。！？:：;；,，…]['\"»”)\]]*$")
 _DRAWING = re.compile("[─━│┃┌┐└┘├┤┬┴┼╭╮╯╰═║█▌▐░▒▓]{1}|[+|] *-{3,} *[+|]|-{2,}>|<-{2,}")
-_LINKS = re.compile(r"<[^>\n]*>|!?\[[^\]\n]*\]\([^)\n]*\)|\[!\[.*|https?://\S+")
+_LINKS = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|\[!\[.*|https?://\S+")
+_TAG = re.compile(
+    r"</?(?:a|br|col|div|em|h[1-6]|hr|img|li|ol|p|picture|source|span|strong|table|t[dhr]|tbody|thead|ul)\b[^<>]*(?:>|\Z)",
+    re.IGNORECASE,
+)
+_CONTENTS = re.compile(r"^\W*\d+\.\d+\.?(?:\d+\.?)*\s+\S|(?:\.{4,}|(?:\. ){4,})\s*\d+$", re.MULTILINE)
 _DIAGRAM_LANGUAGES = frozenset(("mermaid", "plantuml", "dot", "graphviz"))
 _TEMPLATE = re.compile(
     r"\s*(?:\{%|\{\{|<!--|:\w+:(?:\s|$)|---\s*$|\.\. (?:_|toctree|contents|image|figure|include|raw|currentmodule|meta"
@@ -181,15 +188,26 @@ def _classified(text: str, block: TextBlock) -> TextBlock:
     if block.kind is not BlockKind.HEADING and is_licence(content):
         return replace(block, kind=BlockKind.LICENCE)
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM):
-        letters = sum(map(str.isalpha, _LINKS.sub("", content)))
+        letters = sum(map(str.isalpha, _LINKS.sub("", _TAG.sub("", content))))
         n_visible = len("".join(content.split()))
-        if _DRAWING.search(content):
+        if _DRAWING.search(content) or _is_markup(content) or _is_contents(content):
             return replace(block, kind=BlockKind.NOISE)
         if block.kind is BlockKind.PARAGRAPH and _is_code(content, block.indent):
             return replace(block, kind=BlockKind.CODE)
         if letters < 3 or (letters < MIN_LETTER_SHARE * n_visible and not any(c.isdigit() for c in content)):
             return replace(block, kind=BlockKind.NOISE)
     return block
+
+
+def _is_markup(content: str) -> bool:
+    """Return whether a block is hardly more than HTML tags."""
+    bare = _TAG.sub("", content)
+    return len(bare) < len(content) and sum(map(str.isalpha, bare)) < MIN_TEXT_SHARE * len(content)
+
+
+def _is_contents(content: str) -> bool:
+    """Return whether a block is a piece of a table of contents: lines that begin with the numbers of sections."""
+    return len(_CONTENTS.findall(content)) >= MIN_CONTENTS_LINES
 
 
 def _is_code(content: str, indent: int) -> bool:

@@ -148,3 +148,13 @@ def test_a_code_is_found_as_a_whole() -> None:
     )
     text = f"{first}\n\n{FILLER}\n\n{second}"
     assert "Ali" in _quotes("What is the default of MAX_CAMELS_NAME?", passage_text(text))[0].text
+
+
+def test_of_equally_good_sentences_the_one_whose_block_says_more_of_the_question_is_quoted() -> None:
+    notes = f"""Camels rest.
+
+{FILLER}
+
+Camels rest at wells. A camel that rests needs water, and camels that carry salt rest twice.
+"""
+    assert "salt" in _quotes("How do camels with salt rest?", passage_text(notes))[0].text

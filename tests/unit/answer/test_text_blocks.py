@@ -48,11 +48,19 @@ def test_a_short_line_alone_is_a_heading_where_no_markup_tells() -> None:
         "[![badge](https://example.org/a.svg)](https://example.org)",
         "{% include 'menu.html' %}",
         ".. toctree::",
+        '<p align="center">\n  <a href="https://example.org/camel"><img src="camel.png" width="450"/></a>',
+        "1.1. What is a camel?\n1.2. How do I load one?\n1.3. What does it eat?",
+        "Camels ........ 3\nHorses ........ 12\nDonkeys ....... 20",
         "----------",
     ],
 )
 def test_drawings_badges_and_templates_are_noise(text: str) -> None:
     assert {block.kind for block in read_blocks(text)} == {BlockKind.NOISE}
+
+
+def test_text_with_tags_or_placeholders_is_no_noise() -> None:
+    assert _kinds("<p>A camel carries salt, and it drinks <b>once</b> a week.</p>")[0][0] == "paragraph"
+    assert _kinds("branch <branchname> [<stash>]::")[0][0] != "noise"
 
 
 def test_blocks_know_their_heading_and_what_introduces_them() -> None:

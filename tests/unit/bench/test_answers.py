@@ -9,7 +9,7 @@ from benchmarks.answers.check import composition, faults_of, repeated_ids, windo
 from benchmarks.answers.documents import read_manifest
 from benchmarks.answers.plain import PlainDocument, html_text
 from benchmarks.answers.questions import Question, read_questions, write_questions
-from benchmarks.answers.scores import AnswerRow, Asked, difference, pair, table
+from benchmarks.answers.scores import AnswerRow, Asked, difference, pair, stage_table, table
 
 FOLDER = Path(__file__).parents[3] / "benchmarks/answers"
 HALVES = sorted(FOLDER.glob("*.jsonl"))
@@ -105,6 +105,38 @@ def test_a_refusal_is_never_right_and_counts_in_its_columns() -> None:
     assert not asked[0].is_right
     whole = next(line for line in table(asked) if line.startswith("ALL"))
     assert whole.split()[-3:-1] == ["100", "100"]
+
+
+@pytest.mark.parametrize(
+    ("stage", "shown", "quoted", "around", "refused"),
+    [
+        ("shown", "forty cars", "forty cars", "forty cars", False),
+        ("cut", "It carries", "It carries forty cars.", "carries forty cars", False),
+        ("other block", "It leaves", "It leaves at nine. It carries forty cars.", "It leaves", False),
+        ("other passage", "two cranes", "The port has two cranes.", "has two cranes", False),
+        ("refused", "forty cars", "forty cars", "forty cars", True),
+    ],
+)
+def test_the_stage_tells_where_an_answer_was_lost(
+    stage: str, shown: str, quoted: str, around: str, refused: bool
+) -> None:
+    row = AnswerRow(
+        id="cars",
+        text=shown,
+        cited=(),
+        passages=("forty cars",),
+        refused=refused,
+        quoted_passages=(quoted,),
+        surroundings=(around,),
+    )
+    asked = Asked(N_CARS, row)
+    assert asked.stage == stage
+    assert "1" in list(stage_table([asked]))[-1].split()
+
+
+def test_an_answer_that_no_passage_holds_was_not_retrieved() -> None:
+    row = AnswerRow(id="cars", text="two cranes", cited=(), passages=("two cranes",), refused=True)
+    assert Asked(N_CARS, row).stage == "not retrieved"
 
 
 def test_equal_answers_differ_by_nothing() -> None:
