@@ -222,7 +222,7 @@ async def ways(world: World) -> AsyncIterator[Figure]:
     n = world.n_entities + 1
     marked = np.unique(pair_codes(world.sources[:200], world.targets[:200], n))
     ground = PathGraph(
-        relations=world.matrix, order=np.arange(n), is_answer=chance.random(n) < 0.2, relevant_pairs=marked
+        relations=world.matrix, order=np.arange(n), is_answer=chance.random(n) < 0.2, key_relations=marked
     )
     for kind, starts in (
         ("40 entities", 1 + chance.choice(world.n_entities, 40, replace=False)),

@@ -1,7 +1,7 @@
 """The best paths of up to two edges from some entities.
 
-Source: T. Fan et al., "MiniRAG" (2025), section 3.3. A path is worth the similarity of its start to a name in the
-question, times one plus the candidate answers on it and the relations on it that are near the question.
+Source: T. Fan et al., "MiniRAG" (2025), section 3.3. A path is worth s(start) · (1 + α + ε): the similarity of its
+start to a name in the question, times one plus its answer candidates (α) and its key relations (ε).
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ _DECIMALS = 6
 class PathGraph:
     """The graph that paths follow, and what makes a path worth more; arrays are [n], by entity number.
 
-    `order` is an entity's rank by name, and `is_answer` says that it may be an answer. `relevant_pairs` are the codes
-    (`pair_codes`) of entities whose relation is near the question, ascending.
+    `order` is an entity's rank by name, and `is_answer` says that it is an answer candidate. `key_relations` are the
+    codes (`pair_codes`) of the pairs of entities with a key relation, ascending.
     """
 
     relations: AdjacencyMatrix
     order: Ints
     is_answer: npt.NDArray[np.bool_]
-    relevant_pairs: Ints
+    key_relations: Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class TwoHopPaths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hops:
-    """The edges followed from some entities: their positions, other ends, weights and gains; [m] each.
+    """The edges followed from some entities: their positions, other ends, weights and gains (α + ε); [m] each.
 
     `n_edges` and `n_followed` count the edges of each entity.
     """
@@ -86,7 +86,8 @@ def best_paths(starts: Ints, similarities: Floats, graph: PathGraph, *, n: int, 
     gains, weights = np.zeros(len(nodes), dtype=np.int64), np.zeros(len(nodes))
     gains[:n_linked] = np.concatenate([first.gains[via] + second.gains[onward], first.gains[dead_ends]])
     weights[:n_linked] = np.concatenate([first.weights[via] + second.weights[onward], first.weights[dead_ends]])
-    scores = (similarities[start_positions] * (1 + gains + graph.is_answer[nodes[:, 0]])).round(_DECIMALS)
+    gains += graph.is_answer[nodes[:, 0]]  # α of the start
+    scores = (similarities[start_positions] * (1 + gains)).round(_DECIMALS)
     names = [np.where(column == NO_NODE, NO_NODE, graph.order[column]) for column in nodes.T]
     best = _smallest(n, [-scores, -weights.round(_DECIMALS), *names])
     n_hubs = int((first.n_followed < first.n_edges).sum() + (second.n_followed < second.n_edges).sum())
@@ -101,9 +102,9 @@ def pair_codes(first: Ints, second: Ints, n: int) -> Ints:
 def _follow(entities: Ints, graph: PathGraph, max_edges: int) -> _Hops:
     """Return the best edges of each entity, entity by entity."""
     edges = graph.relations.neighbours(entities)
-    gains = graph.is_answer[edges.columns].astype(np.int64)
+    gains = graph.is_answer[edges.columns].astype(np.int64)  # α of the edge's other end
     codes = pair_codes(entities[edges.positions], edges.columns, len(graph.order))
-    gains += _is_in(codes, graph.relevant_pairs)
+    gains += _is_in(codes, graph.key_relations)  # ε of the edge
     n_edges = np.bincount(edges.positions, minlength=len(entities))
     order = np.lexsort((graph.order[edges.columns], -edges.weights, -gains, edges.positions))
     rank = np.arange(len(order)) - np.repeat(np.cumsum(n_edges) - n_edges, n_edges)

@@ -4,7 +4,7 @@ Source: H. Huang et al., "Retrieval-Augmented Generation with Hierarchical Knowl
 hierarchical retrieval; query mode "hi" of its code.
 
 1. Local knowledge: the 20 entities nearest to the question, and the passages that mention them.
-2. Global knowledge: the reports on the communities of most of these entities.
+2. Global knowledge: the reports on the communities of most of these entities, at most 10.
 3. Bridge knowledge: of each of these communities, the first 10 of the 200 nearest entities are key entities. The
    relations on the shortest paths from each key entity to the next connect the communities.
 
@@ -13,7 +13,10 @@ Differences from the paper and its code:
 - A path avoids entities with many relations: its length grows with the degrees of its nodes.
 - Relations on the paths come first, then the other relations between entities on the paths. There, all of these are
   ordered by degree, so that relations beside the paths fill the budget.
-- At most 30 key entities are connected. Clusters of HiRAG's Gaussian mixtures are not part of the search.
+- At most 10 communities and 30 key entities are used. The search for a path ends after 200,000 edges; the two key
+  entities then count as unconnected.
+- Up to `chunk_top_k` passages (default 20) are returned; there, as many as fit 20,000 tokens.
+- Clusters of HiRAG's Gaussian mixtures are not part of the search.
 """
 
 import asyncio
@@ -67,16 +70,17 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the nearest entities, the reports on their communities, the bridge between these, and passages."""
     vector = (await embed([query.text], tools.embedder))[query.text]
     n = min(query.top_k, MAX_ENTITIES)
-    wide = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=OVERSAMPLING * n, view=view, tools=tools)
-    seeds = wide[:n]
-    branches = await communities_of([entity.id for entity in wide], view)
-    ranked = await _rank_communities(seeds, branches, query, view)
-    communities = ranked[: _n_fitting_reports(ranked, query, tools)][:MAX_COMMUNITIES]
-    keys = _key_entities(wide, communities, branches)
+    candidates = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=OVERSAMPLING * n, view=view, tools=tools)
+    seeds = candidates[:n]
     topology = await tools.topology.open(view)
-    bridge = await _connect(keys[:MAX_KEYS], view, topology)
+    passages = await _rank_passages(seeds, topology, view)
+    communities_by_entity = await communities_of([entity.id for entity in candidates], view)
+    ranked = await _rank_communities(seeds, communities_by_entity, query, view)
+    communities = ranked[: _n_fitting_reports(ranked, query, tools)][:MAX_COMMUNITIES]
+    keys = _key_entities(candidates, communities, communities_by_entity)
+    bridge = await _find_bridge(keys[:MAX_KEYS], view, topology)
     return Evidence(
-        chunks=(await _rank_passages(seeds, topology, view))[: query.chunk_top_k],
+        chunks=passages[: query.chunk_top_k],
         entities=hits_by_cosine(seeds),
         relations=bridge.relations,
         reports=tuple(_report_hit(community) for community in communities if community.report),
@@ -85,12 +89,38 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     )
 
 
+async def _rank_passages(seeds: Sequence[Scored], topology: Topology, view: ReadView) -> tuple[Hit, ...]:
+    """Return the passages that mention the seeds, in the order of seeds; then those with most of its neighbours."""
+    keys = [seed.id for seed in seeds]
+    chunks_by_key = await view.occurrences(OccurrenceKind.ENTITY, keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
+    numbers = await view.numbers(NodeKind.ENTITY, keys)
+    all_chunks = sorted({chunk for chunks in chunks_by_key.values() for chunk in chunks})
+    number_by_chunk = await view.numbers(NodeKind.CHUNK, all_chunks)
+    relations, mentions = topology.relations(EdgeWeight.ONE), topology.occurrences_by_chunk()
+    hits: dict[str, Hit] = {}
+    for seed in seeds:
+        chunks = sorted(chunk for chunk in chunks_by_key.get(seed.id, ()) if chunk in number_by_chunk)
+        if seed.id not in numbers or not chunks:
+            continue
+        neighbours = relations.neighbours(np.array([numbers[seed.id]], dtype=np.int64)).columns
+        mentioned = mentions.neighbours(np.array([number_by_chunk[chunk] for chunk in chunks], dtype=np.int64))
+        is_neighbour = np.isin(mentioned.columns, neighbours)
+        n_neighbours = np.bincount(mentioned.positions[is_neighbour], minlength=len(chunks))
+        for negative, chunk in sorted(zip((-n_neighbours).tolist(), chunks, strict=True)):
+            related = f" and {format_count(-negative, 'entity')} related to it" if negative else ""
+            hits.setdefault(chunk, Hit(id=chunk, score=seed.score, reason=f"mentions {seed.id}{related}"))
+    return tuple(hits.values())
+
+
 async def _rank_communities(
-    seeds: Sequence[Scored], branches: Mapping[str, Sequence[Cluster]], query: Query, view: ReadView
+    seeds: Sequence[Scored], communities_by_entity: Mapping[str, Sequence[Cluster]], query: Query, view: ReadView
 ) -> list[CommunityOfSeeds]:
     """Return the seeds' communities that are not finer than the query's level, by number of seeds, then by rating."""
     counts = Counter(
-        cluster.id for seed in seeds for cluster in branches.get(seed.id, ()) if cluster.level <= query.community_level
+        cluster.id
+        for seed in seeds
+        for cluster in communities_by_entity.get(seed.id, ())
+        if cluster.level <= query.community_level
     )
     reports = {report.cluster: report for report in await view.cluster_reports(sorted(counts))} if counts else {}
     ratings = {cluster: reports[cluster].rating if cluster in reports else 0.0 for cluster in counts}
@@ -105,17 +135,23 @@ def _n_fitting_reports(communities: Sequence[CommunityOfSeeds], query: Query, to
 
 
 def _key_entities(
-    wide: Sequence[Scored], communities: Sequence[CommunityOfSeeds], branches: Mapping[str, Sequence[Cluster]]
+    candidates: Sequence[Scored],
+    communities: Sequence[CommunityOfSeeds],
+    communities_by_entity: Mapping[str, Sequence[Cluster]],
 ) -> list[str]:
     """Return the key entities of the communities, most similar first; if there are none, the most similar entities."""
     keys: set[str] = set()
     for community in communities:
-        members = [e.id for e in wide if any(c.id == community.cluster for c in branches.get(e.id, ()))]
+        members = [
+            entity.id
+            for entity in candidates
+            if any(cluster.id == community.cluster for cluster in communities_by_entity.get(entity.id, ()))
+        ]
         keys.update(members[:KEYS_PER_COMMUNITY])
-    return [e.id for e in wide if e.id in keys] or [e.id for e in wide[:KEYS_PER_COMMUNITY]]
+    return [e.id for e in candidates if e.id in keys] or [e.id for e in candidates[:KEYS_PER_COMMUNITY]]
 
 
-async def _connect(keys: Sequence[str], view: ReadView, topology: Topology) -> Bridge:
+async def _find_bridge(keys: Sequence[str], view: ReadView, topology: Topology) -> Bridge:
     """Return the relations on the shortest paths from each entity to the next, then those beside the paths."""
     numbers = await view.numbers(NodeKind.ENTITY, keys)
     chain = [numbers[key] for key in keys if key in numbers]
@@ -161,29 +197,6 @@ def _relations_beside(
         for (source, target), weight in zip(ends, links.weights[is_inside].tolist(), strict=True)
     )
     return [(relation, -negative) for negative, _, relation in ranked]
-
-
-async def _rank_passages(seeds: Sequence[Scored], topology: Topology, view: ReadView) -> tuple[Hit, ...]:
-    """Return the passages that mention the seeds, in the order of seeds; then those with most of its neighbours."""
-    keys = [seed.id for seed in seeds]
-    chunks_by_key = await view.occurrences(OccurrenceKind.ENTITY, keys, MAX_CHUNKS_PER_ENTITY) if keys else {}
-    numbers = await view.numbers(NodeKind.ENTITY, keys)
-    all_chunks = sorted({chunk for chunks in chunks_by_key.values() for chunk in chunks})
-    number_by_chunk = await view.numbers(NodeKind.CHUNK, all_chunks)
-    relations, mentions = topology.relations(EdgeWeight.ONE), topology.occurrences_by_chunk()
-    hits: dict[str, Hit] = {}
-    for seed in seeds:
-        chunks = sorted(chunk for chunk in chunks_by_key.get(seed.id, ()) if chunk in number_by_chunk)
-        if seed.id not in numbers or not chunks:
-            continue
-        neighbours = relations.neighbours(np.array([numbers[seed.id]], dtype=np.int64)).columns
-        mentioned = mentions.neighbours(np.array([number_by_chunk[chunk] for chunk in chunks], dtype=np.int64))
-        is_neighbour = np.isin(mentioned.columns, neighbours)
-        n_neighbours = np.bincount(mentioned.positions[is_neighbour], minlength=len(chunks))
-        for negative, chunk in sorted(zip((-n_neighbours).tolist(), chunks, strict=True)):
-            related = f" and {format_count(-negative, 'entity')} related to it" if negative else ""
-            hits.setdefault(chunk, Hit(id=chunk, score=seed.score, reason=f"mentions {seed.id}{related}"))
-    return tuple(hits.values())
 
 
 def _report_hit(community: CommunityOfSeeds) -> Hit:

@@ -13,7 +13,7 @@ Differences from the source:
   Microsoft's code sends the reports of all levels down to that one, so that each fact is read several times.
 - If a report is missing, or not available because of the filter, those of the communities below are read instead.
 - Batches are cut by content, so that a changed report leaves most replies in the reply cache valid.
-- Points with the same text are merged, with the sources of both.
+- Points with the same text are merged, with the sources of both. Points with score 0 are dropped, as in the source.
 - Without a model, the reports themselves are the evidence, ordered by similarity to the question and by rating.
 """
 
@@ -74,31 +74,34 @@ class CommunityLevels:
         ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapResult:
+    """The points of the map step, how many calls it took, how many replies had no points, and notes for the trace."""
+
+    points: tuple[KeyPoint, ...]
+    n_calls: int
+    n_unreadable: int
+    notes: tuple[str, ...]
+
+
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the points that a model finds in the reports; without a model, the reports."""
     tree = await _read_tree(view)
     if tools.model is None:
-        ratings, notes = await _rated_cover(query.community_level, tree, view)
+        ratings, notes = await _reports_covering(query.community_level, tree, view)
         no_model = "no language model: the reports are returned as they are, without points"
         evidence = await _rank_reports(ratings, (*notes, no_model), query=query, view=view, tools=tools)
         return replace(evidence, omissions=_omissions(query, notes))
     reports, notes = await _select_reports(query, tree, view, tools, tools.model)
     omissions = _omissions(query, notes)
-    batches, n_too_long = _make_batches(reports, query, tools.tokenizer)
-    replies = await tools.model.ask([_map_request(query, batch) for batch in batches]) if batches else []
-    statements = [read_points(reply, len(batch)) for reply, batch in zip(replies, batches, strict=True)]
-    points = [
-        _point(statement, batch)
-        for listed, batch in zip(statements, batches, strict=True)
-        for statement in listed or ()
-    ]
-    notes = (*notes, *_map_notes(n_too_long, statements))
-    if not points and statements.count(None):
+    mapped = await _map_reports(reports, query, tools.tokenizer, tools.model)
+    notes = (*notes, *mapped.notes)
+    if not mapped.points and mapped.n_unreadable:
         ratings = {report.cluster: report.rating for report in reports}
         evidence = await _rank_reports(ratings, notes, query=query, view=view, tools=tools)
         return replace(evidence, omissions=omissions)
-    best = sort_points(points)
-    n_reports, n_calls = format_count(len(reports), "report"), format_count(len(batches), "call")
+    best = sort_points(mapped.points)
+    n_reports, n_calls = format_count(len(reports), "report"), format_count(mapped.n_calls, "call")
     summary = f"a model read {n_reports} in {n_calls} and found {format_count(len(best), 'point')}"
     return Evidence(points=tuple(best), notes=(*notes, summary), omissions=omissions, ranks_passages=False)
 
@@ -112,7 +115,9 @@ async def _read_tree(view: ReadView) -> CommunityLevels:
     return CommunityLevels(by_id={cluster.id: cluster for cluster in clusters}, children_by_id=children)
 
 
-async def _rated_cover(level: int, tree: CommunityLevels, view: ReadView) -> tuple[dict[str, float], tuple[str, ...]]:
+async def _reports_covering(
+    level: int, tree: CommunityLevels, view: ReadView
+) -> tuple[dict[str, float], tuple[str, ...]]:
     """Return the ratings of the reports that cover the index at `level`, by community, and notes on missing reports.
 
     If a community's report is not written yet, or the filter excludes one of its documents, the communities below
@@ -141,7 +146,7 @@ async def _select_reports(
 ) -> tuple[Sequence[ClusterReport], tuple[str, ...]]:
     """Return the reports to read, and notes for the trace."""
     if not query.options_of(CommunityGlobalOptions).dynamic_selection:
-        ratings, notes = await _rated_cover(query.community_level, tree, view)
+        ratings, notes = await _reports_covering(query.community_level, tree, view)
         return await view.cluster_reports(list(ratings)), notes
     return await _select_dynamically(query, tree, view, tools, model)
 
@@ -200,6 +205,24 @@ async def _rate_reports(reports: Sequence[ClusterReport], query: Query, tools: T
         source.id: UNREADABLE_RATING if rating is None else rating
         for source, rating in zip(items, ratings, strict=True)
     }
+
+
+async def _map_reports(reports: Sequence[ClusterReport], query: Query, tokenizer: Tokenizer, model: Model) -> MapResult:
+    """Return the points that a model finds in the reports (the map step); one call for each batch, all at once."""
+    batches, n_too_long = _make_batches(reports, query, tokenizer)
+    replies = await model.ask([_map_request(query, batch) for batch in batches]) if batches else []
+    statements = [read_points(reply, len(batch)) for reply, batch in zip(replies, batches, strict=True)]
+    points = [
+        _point(statement, batch)
+        for listed, batch in zip(statements, batches, strict=True)
+        for statement in listed or ()
+    ]
+    return MapResult(
+        points=tuple(points),
+        n_calls=len(batches),
+        n_unreadable=statements.count(None),
+        notes=tuple(_map_notes(n_too_long, statements)),
+    )
 
 
 def _make_batches(

@@ -12,6 +12,10 @@ Approach to Query-Focused Summarization" (2024). The paper itself describes only
 Differences from the source:
 - Ten entities are used. Microsoft searches for twenty in order to cut them to ten, but does not cut.
 - At most 20 claims of an entity are used, the most useful for the question first; Microsoft uses all in any order.
+- An entity counts for one report: the finest one within `community_level`; Microsoft counts it for each of its levels.
+- Entities below the cosine `min_similarity` (default 0.2) are left out; Microsoft has no minimum.
+- Shares are of a context of 30,000 tokens by default instead of 12,000, and at most `chunk_top_k` passages (default 20)
+  are used.
 - Equal passages are ordered by similarity to the question.
 """
 

@@ -11,6 +11,7 @@ improve quality and efficiency", Microsoft Research, 2024, and its code).
 
 Differences from the source:
 - At most 1 + 5 + 3 · `drift_follow_ups` calls: 18 by default. Microsoft follows 20 questions per round, up to 66 calls.
+- Answers of the five folds stay five points; Microsoft joins them. Local searches have a minimum cosine (default 0.2).
 - Nothing is random: the example is the report nearest to the question, and questions follow the scores of answers.
 - Without a model: the reports nearest to the question, and local searches for it and for the titles of these reports.
 """
@@ -235,8 +236,7 @@ def _request(messages: tuple[Message, ...], query: Query) -> ChatRequest:
 
 def _partial_answer(reply: str, material: Sequence[PromptItem]) -> PartialAnswer | None:
     """Return the partial answer of a reply; if it names no sources, all of its material counts as sources."""
-    parsed = read_partial_answer(reply, len(material))
-    if parsed is None:
+    if (parsed := read_partial_answer(reply, len(material))) is None:
         return None
     if (statement := parsed.statement) is None:
         return PartialAnswer(follow_ups=parsed.follow_ups)

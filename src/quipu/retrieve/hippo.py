@@ -3,17 +3,22 @@
 Source: B. J. Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models"
 (HippoRAG 2, 2025), sections 3.2 to 3.4.
 
-1. Query to triple: the facts nearest to the question are found by vector.
+1. Query to triple: the facts nearest to the question are found by vector; their cosines are scaled to 0 … 1 (min-max).
 2. Recognition memory: a language model keeps the relevant ones of the nearest five.
-3. Phrase nodes: each end of a fact gets the mean score of its facts, divided by the number of passages that mention it.
-   The best five are seeds. Passage nodes: every passage is a seed too, in proportion to its similarity, times 0.05.
+3. Reset probabilities. Phrase nodes: each end of a fact gets the mean score of its facts times its node specificity,
+   which is 1 / the number of passages that mention it; the best five are seeds. Passage nodes: every passage is a seed
+   too, with 0.05 times its cosine to the question, scaled to 0 … 1 over all passages (min-max).
 4. Personalised PageRank over entities and passages ranks the passages. Edges are facts, mentions, and synonyms.
 
 Differences from the paper:
 - A fact is a relation with all of its descriptions; in the paper it is one triple.
 - Without a language model the recognition memory keeps the nearest facts about what the question names, five at most;
   the paper then keeps the nearest five facts as they are, and most of these are about something else.
-- The scores of facts are scaled between the first and the last of the nearest 40, in the paper of all facts.
+- The scores of facts are scaled between the first and the last of the nearest 40, in the paper of all facts; a fact
+  scores at least 0.01. Facts below the cosine `min_similarity` (default 0.2) are left out; the paper has no minimum.
+- A pair of entities weighs 1 for each mention of a relation between them; in the authors' code 2 for each triple, which
+  is added in both directions.
+- Up to `chunk_top_k` passages (default 20) are returned; in the paper five are read.
 - Synonyms are used if the derivation `synonyms` exists. A synonym edge is added to the facts of a pair; in the authors'
   code it replaces them.
 - A fact that the model selects is identified by its number; in the authors' code by similar spelling.
@@ -60,14 +65,14 @@ FilteredFacts = tuple[list[Scored], tuple[str, ...]]  # relevant facts, and note
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` passages with the highest PageRank, the relevant facts, and their best ends."""
     vector = (await embed([query.text], tools.embedder))[query.text]
-    (nearest,) = await tools.vectors.nearest(view, VectorSpace.RELATION, vector[np.newaxis, :], k=N_NEAREST)
-    facts, notes = await filter_facts(_scale_facts(nearest, query.min_similarity), query, view, tools.model)
+    near_facts = await _find_facts(vector, query, view, tools)
+    facts, notes = await filter_facts(near_facts, query, view, tools.model)
     if not facts:
         chunks, seed = await find_nearest_passages(query, vector, view, tools)
         note = "no fact is relevant: the passages nearest to the question are used instead"
         return Evidence(chunks=chunks, seeds=(seed,), notes=(*notes, note))
     topology = await tools.topology.open(view)
-    phrases = await _weigh_phrases(facts, topology, view)
+    phrases = await _weigh_phrase_nodes(facts, topology, view)
     return Evidence(
         chunks=await _rank_passages(phrases, vector, query=query, topology=topology, view=view, tools=tools),
         entities=tuple(Hit(id=k, score=w, reason="an end of a fact, by its rarity") for k, w in phrases.items()),
@@ -77,11 +82,14 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     )
 
 
-def _scale_facts(nearest: Sequence[Scored], min_cosine: float) -> list[Scored]:
-    """Return the facts with a cosine of at least `min_cosine`, scored from 0 (the farthest of all) to 1."""
+async def _find_facts(vector: Vector, query: Query, view: ReadView, tools: Tools) -> list[Scored]:
+    """Return the facts nearest to the question, scored from 0 (the farthest of `N_NEAREST`) to 1 (query to triple)."""
+    (nearest,) = await tools.vectors.nearest(view, VectorSpace.RELATION, vector[np.newaxis, :], k=N_NEAREST)
     scores = min_max_scaled(np.array([fact.score for fact in nearest])).round(6).clip(MIN_FACT_SCORE).tolist()
     return [
-        Scored(id=fact.id, score=score) for fact, score in zip(nearest, scores, strict=True) if fact.score >= min_cosine
+        Scored(id=fact.id, score=score)
+        for fact, score in zip(nearest, scores, strict=True)
+        if fact.score >= query.min_similarity
     ]
 
 
@@ -121,8 +129,8 @@ async def _filter_by_names(facts: Sequence[Scored], query: Query, view: ReadView
     return list(facts[:N_FACTS]), (note,)
 
 
-async def _weigh_phrases(facts: Sequence[Scored], topology: Topology, view: ReadView) -> dict[str, float]:
-    """Return the best ends of the facts with their weights, best first: mean fact score / passages that mention it."""
+async def _weigh_phrase_nodes(facts: Sequence[Scored], topology: Topology, view: ReadView) -> dict[str, float]:
+    """Return the best ends of the facts, best first, with their weights: mean fact score times node specificity."""
     scores: defaultdict[str, list[float]] = defaultdict(list)
     for fact in facts:
         for key in relation_ends(fact.id):
@@ -142,7 +150,7 @@ async def _count_passages(keys: Sequence[str], topology: Topology, view: ReadVie
 async def _rank_passages(
     phrases: Mapping[str, float], vector: Vector, *, query: Query, topology: Topology, view: ReadView, tools: Tools
 ) -> tuple[Hit, ...]:
-    """Return the passages with the highest PageRank, for a reset vector of phrase and passage nodes."""
+    """Return the passages with the highest PageRank, for reset probabilities of phrase and passage nodes."""
     graph = build_walk_graph(topology, WEIGHTS)
     reset = np.zeros(graph.n_nodes)
     for key, number in (await view.numbers(NodeKind.ENTITY, list(phrases))).items():

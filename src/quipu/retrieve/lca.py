@@ -17,7 +17,10 @@ Differences from the paper:
 - The paths of each pair of seeds are used, as in the authors' code; the paper describes one subtree for all seeds.
 - Passages are ranked by the scores above; in the authors' code by how many seeds they mention, in the paper by all
   retrieved entities.
-- Relations between aggregates have no threshold τ.
+- Relations between aggregates have no threshold τ, and all relations among the aggregates of all paths are used; in the
+  authors' code those among the nodes of each path.
+- Entities below the cosine `min_similarity` (default 0.2) are left out; the paper has no minimum. Up to `chunk_top_k`
+  passages (default 20) are returned; there, five.
 - Parents are found by id. The authors' code finds them by name, so that an entity that is promoted unchanged to a
   higher layer loses its ancestors.
 """
@@ -57,10 +60,10 @@ class LcaOptions(Options):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreePaths:
-    """The aggregates on the tree paths between seeds, and for each the number of steps from the seeds below it.
+    """The aggregates on the tree paths between seeds, by id, and how far each is from the seeds below it.
 
-    `steps` holds, for each aggregate, the seeds whose paths pass through it. A seed that is an aggregate is on its own
-    path, with 0 steps, even if it is the only seed.
+    `steps[aggregate][seed]` is the number of layers from a seed up to an aggregate on its path: 1 for the parent of an
+    entity. A seed that is an aggregate is on its own path, with 0 steps, even if it is the only seed.
     """
 
     clusters: Mapping[str, Cluster]
@@ -71,23 +74,23 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the seeds, the aggregates that connect them, their relations, and the best passages."""
     vector = (await embed([query.text], tools.embedder))[query.text]
     k = min(query.top_k, MAX_SEEDS)
-    entities = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=k, view=view, tools=tools)
+    seeds = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=k, view=view, tools=tools)
     from_aggregates = query.options_of(LcaOptions).from_aggregates
     aggregates = await _find_aggregates(vector, k, query, view, tools) if from_aggregates else []
-    score_by_seed = {seed.id: seed.score for seed in (*entities, *aggregates)}
+    score_by_seed = {seed.id: seed.score for seed in (*seeds, *aggregates)}
     paths = await find_tree_paths(list(score_by_seed), view)
-    scores = {cluster: _aggregate_score(steps, score_by_seed) for cluster, steps in paths.steps.items()}
-    available = {report.cluster for report in await view.cluster_reports(sorted(scores))}
-    reports = _rank_reports(paths, scores, {seed.id for seed in aggregates})
+    aggregate_scores = {cluster: _aggregate_score(steps, score_by_seed) for cluster, steps in paths.steps.items()}
+    available = {report.cluster for report in await view.cluster_reports(sorted(aggregate_scores))}
+    reports = _rank_reports(paths, aggregate_scores, {seed.id for seed in aggregates})
     return Evidence(
-        chunks=await _rank_passages(entities, paths, scores, query.chunk_top_k, view),
-        entities=hits_by_cosine(entities),
-        relations=await _rank_relations(entities, scores, view),
+        chunks=await _rank_passages(seeds, paths, aggregate_scores, query.chunk_top_k, view),
+        entities=hits_by_cosine(seeds),
+        relations=await _rank_relations(seeds, aggregate_scores, view),
         reports=tuple(hit for hit in reports if hit.id in available),
         seeds=tuple(
-            Seed(text=query.text, kind="vector", matches=tuple(seeds)) for seeds in (entities, aggregates) if seeds
+            Seed(text=query.text, kind="vector", matches=tuple(matches)) for matches in (seeds, aggregates) if matches
         ),
-        notes=tuple(_notes(entities, paths, n_unavailable=len(scores) - len(available))),
+        notes=tuple(_notes(seeds, paths, n_unavailable=len(aggregate_scores) - len(available))),
     )
 
 
@@ -153,23 +156,24 @@ def _aggregate_score(steps: Mapping[str, int], score_by_seed: Mapping[str, float
 
 
 async def _rank_passages(
-    entities: Sequence[Scored], paths: TreePaths, scores: Mapping[str, float], k: int, view: ReadView
+    seeds: Sequence[Scored], paths: TreePaths, aggregate_scores: Mapping[str, float], k: int, view: ReadView
 ) -> tuple[Hit, ...]:
     """Return the k passages with the highest scores for the seeds, and for the members of aggregates, they mention."""
-    keys = {entity.id for entity in entities}
+    keys = {seed.id for seed in seeds}
     members = {id_: [key for key in cluster.members if key not in keys] for id_, cluster in paths.clusters.items()}
     chunks_by_key = await view.occurrences(
         OccurrenceKind.ENTITY, sorted(keys.union(*members.values())), MAX_CHUNKS_PER_ENTITY
     )
     score_by_chunk, mentioned = defaultdict[str, float](float), defaultdict[str, list[str]](list)
-    for entity in entities:
-        for chunk in chunks_by_key.get(entity.id, ()):
-            score_by_chunk[chunk] += entity.score / sqrt(len(chunks_by_key[entity.id]))
-            mentioned[chunk].append(entity.id)
+    for seed in seeds:
+        for chunk in chunks_by_key.get(seed.id, ()):
+            score_by_chunk[chunk] += seed.score / sqrt(len(chunks_by_key[seed.id]))
+            mentioned[chunk].append(seed.id)
     for cluster, member_keys in sorted(members.items()):
         for key in member_keys:
             for chunk in chunks_by_key.get(key, ()):
-                score_by_chunk[chunk] += scores[cluster] / len(member_keys) / sqrt(len(chunks_by_key[key]))
+                share = aggregate_scores[cluster] / len(member_keys)
+                score_by_chunk[chunk] += share / sqrt(len(chunks_by_key[key]))
     ranked = sorted((-round(score, _DECIMALS), chunk) for chunk, score in score_by_chunk.items())[:k]
     return tuple(Hit(id=chunk, score=-negative, reason=_mentions(mentioned[chunk])) for negative, chunk in ranked)
 
@@ -178,12 +182,14 @@ def _mentions(entities: Sequence[str]) -> str:
     return f"mentions {', '.join(entities)}" if entities else "mentions a member of an aggregate on the paths"
 
 
-async def _rank_relations(entities: Sequence[Scored], scores: Mapping[str, float], view: ReadView) -> tuple[Hit, ...]:
+async def _rank_relations(
+    seeds: Sequence[Scored], aggregate_scores: Mapping[str, float], view: ReadView
+) -> tuple[Hit, ...]:
     """Return the relations among the seeds and those among the aggregates, by the sum of the scores of their ends."""
-    pairs = combinations([entity.id for entity in entities], 2)
+    pairs = combinations([seed.id for seed in seeds], 2)
     among_entities = await view.relations(sorted(relation_id(first, second) for first, second in pairs))
-    among_aggregates = await view.cluster_relations(sorted(scores))
-    score_by_end = {**scores, **{entity.id: entity.score for entity in entities}}
+    among_aggregates = await view.cluster_relations(sorted(aggregate_scores))
+    score_by_end = {**aggregate_scores, **{seed.id: seed.score for seed in seeds}}
 
     def hit(relation: str, source: str, target: str, reason: str) -> Hit:
         score = round(score_by_end[source] + score_by_end[target], _DECIMALS)
@@ -196,22 +202,22 @@ async def _rank_relations(entities: Sequence[Scored], scores: Mapping[str, float
     return tuple(sorted(hits, key=lambda ranked: (-ranked.score, ranked.id)))
 
 
-def _rank_reports(paths: TreePaths, scores: Mapping[str, float], seed_ids: set[str]) -> list[Hit]:
+def _rank_reports(paths: TreePaths, aggregate_scores: Mapping[str, float], seed_ids: set[str]) -> list[Hit]:
     """Return the aggregates on the paths, highest score first; `seed_ids` are those found by vector."""
     hits = []
-    for cluster in sorted(scores, key=lambda cluster: (-scores[cluster], cluster)):
+    for cluster in sorted(aggregate_scores, key=lambda cluster: (-aggregate_scores[cluster], cluster)):
         if cluster in seed_ids:
-            reason = f"cosine {scores[cluster]:.3f} to the question"
+            reason = f"cosine {aggregate_scores[cluster]:.3f} to the question"
         else:
             reason = f"connects {len(paths.steps[cluster])} of the seeds; layer {paths.clusters[cluster].level}"
-        hits.append(Hit(id=cluster, score=scores[cluster], reason=reason))
+        hits.append(Hit(id=cluster, score=aggregate_scores[cluster], reason=reason))
     return hits
 
 
-def _notes(entities: Sequence[Scored], paths: TreePaths, *, n_unavailable: int) -> Iterator[str]:
-    if not entities:
+def _notes(seeds: Sequence[Scored], paths: TreePaths, *, n_unavailable: int) -> Iterator[str]:
+    if not seeds:
         yield "no entity is near to the question"
-    if len(entities) > 1 and not paths.clusters:
+    if len(seeds) > 1 and not paths.clusters:
         yield "no aggregate connects the entities"
     if n_unavailable:
         yield f"{format_count(n_unavailable, 'aggregate')} on the paths without an available report"

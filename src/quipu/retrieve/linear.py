@@ -4,18 +4,21 @@ Source: L. Zhuang et al., "LinearRAG: Linear Graph Retrieval Augmented Generatio
 sections 3 and 4. The graph consists of entities, sentences and passages, made without a language model.
 
 1. Seeds: the entities that the question names have activation 1 and tier 1.
-2. Semantic bridging: in each step every active entity selects its sentences nearest to the question. The activation of
-   the entity times the cosine of the sentence is passed on to the other entities in the sentence. An entity keeps its
-   highest activation, and the tier of the step in which it was first reached.
-3. Personalised PageRank over entities and passages, with the activations as the reset of the entities, and for
-   passages 0.05 · (1.5 · similarity + ln(1 + Σ activation / tier · ln(1 + mentions))).
+2. Entity activation by semantic bridging: in each step every active entity selects its sentences nearest to the
+   question. The activation of the entity times the cosine of the sentence is passed on to the other entities in the
+   sentence. An entity keeps its highest activation, and the tier of the step in which it was first reached.
+3. Global importance aggregation: personalised PageRank over entities and passages, with the activations as the reset of
+   the entities, and for passages 0.05 · (1.5 · similarity + ln(1 + Σ activation / tier · ln(1 + mentions))).
 
 Differences from the paper:
+- An entity selects 3 sentences, and activations below δ = 0.2 are dropped; the authors' defaults are 1 and 0.5, and
+  they tune both for each data set.
+- Up to `chunk_top_k` passages (default 20) are returned; there, five.
 - A name that is not the name of an entity selects the nearest entity only if the derivation `names` exists.
 - Of an entity at most 20 passages are read, the nearest to the question, and at most 20 entities are expanded per step.
 
 Differences from the authors' code, which departs from the paper:
-- An entity keeps the maximum activation; there, activations add up, so that a seed reinforces itself.
+- An entity keeps the maximum activation, as in the paper; there, activations add up, so that a seed reinforces itself.
 - Entities of one step may select the same sentence; there, the first one excludes the others.
 - Mentions are counted as words; there, as substrings. Neighbouring passages are not linked; the links of the code are
   not in the paper.

@@ -13,6 +13,7 @@ Differences from the paper:
 - Entities that the question names come before entities found by vector.
 - A name in more than 20 % of the chunks is dropped if a rarer one remains.
 - At most 10 relations for each entity are read, on average; LightRAG reads all.
+- Passages are chosen by their cosine to the question (VECTOR in LightRAG's code), not by its other method (WEIGHT).
 - Passages that state the relations are ranked too, without removing those of the entities: see `steps/passages.py`.
 """
 

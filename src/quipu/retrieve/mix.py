@@ -60,16 +60,16 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     weights = query.options_of(MixOptions).mix_weights
     low, high, vector = await search_both_levels(query, view, tools)
     low, high = low if weights.entity else GraphHits(), high if weights.relation else GraphHits()
-    in_turns = merge_levels(low, high)  # passages are ranked before weighting, so that each ranking stays the same
-    by_entity, by_relation = await rank_source_passages(
-        in_turns.entities, in_turns.relations, vector, query=query, view=view, tools=tools
-    )
     by_vector, seed = await find_nearest_passages(query, vector, view, tools)
+    unweighted = merge_levels(low, high)  # the weights order the rankings below, not what is in each of them
+    by_entity, by_relation = await rank_source_passages(
+        unweighted.entities, unweighted.relations, vector, query=query, view=view, tools=tools
+    )
     graph = merge_levels(low, high, (weights.entity, weights.relation))
+    graph = graph.with_seed(seed) if weights.vector else graph
     chunks = merge_passages(
         query, [by_vector, by_entity, by_relation], (weights.vector, weights.entity, weights.relation)
     )
-    graph = graph.with_seed(seed) if weights.vector else graph
     return graph.with_chunks(chunks).with_notes(_weights_note(weights))
 
 

@@ -13,6 +13,8 @@ Source: T. Fan et al., "MiniRAG: Towards Extremely Simple Retrieval-Augmented Ge
 Differences from the paper:
 - A key relation counts 1; the paper's ω_e counts the start nodes and answer candidates within k hops of it.
 - Without a language model, names are the entity names in the question, and types follow from its question words.
+- A path has two relations, or one where it ends there; the paper leaves its length open, the authors' code has two.
+- `top_k` entities for each name and `chunk_top_k` passages, 40 and 20 by default; in the authors' code 60 and 30.
 - At most 32 relations of an entity are followed, so that hubs do not dominate; a note says when this happened.
 - Every passage of an entity gets an equal share; the authors' code drops some of a hub by the spelling of descriptions.
 
@@ -84,8 +86,8 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     k = query.top_k * len(terms.names)
     near_relations = await find_nearest(VectorSpace.RELATION, vector, query=query, k=k, view=view, tools=tools)
     topology = await tools.topology.open(view)
-    is_candidate = _mark_candidates(terms.answer_types, types, topology)
-    paths = await _find_paths(seeds, near_relations, is_candidate, types=types, topology=topology, view=view)
+    is_answer = _mark_answer_candidates(terms.answer_types, types, topology)
+    paths = await _find_paths(seeds, near_relations, is_answer, types=types, topology=topology, view=view)
     nearest, dense_seed = await find_nearest_passages(query, vector, view, tools)
     if not len(paths.nodes):
         note = "no entity has a similar name: the passages nearest to the question are used instead"
@@ -159,24 +161,26 @@ async def _find_start_nodes(
     return tuple(seeds)
 
 
-def _mark_candidates(answer_types: Sequence[str], types: EntityTypes, topology: Topology) -> npt.NDArray[np.bool_]:
+def _mark_answer_candidates(
+    answer_types: Sequence[str], types: EntityTypes, topology: Topology
+) -> npt.NDArray[np.bool_]:
     """Return which entities are answer candidates, [n_entities]."""
-    is_candidate = np.zeros(topology.n_entities, dtype=bool)
+    is_answer = np.zeros(topology.n_entities, dtype=bool)
     codes = [code for code, name in enumerate(types.types) if name in answer_types]
-    is_candidate[types.numbers[np.isin(types.codes, codes)]] = True
-    return is_candidate
+    is_answer[types.numbers[np.isin(types.codes, codes)]] = True
+    return is_answer
 
 
 async def _find_paths(
     seeds: Sequence[Seed],
     near_relations: Sequence[Scored],
-    is_candidate: npt.NDArray[np.bool_],
+    is_answer: npt.NDArray[np.bool_],
     *,
     types: EntityTypes,
     topology: Topology,
     view: ReadView,
 ) -> TwoHopPaths:
-    """Return the best paths from the start nodes, over pairs of related entities."""
+    """Return the best paths from the start nodes, over pairs of related entities; `is_answer` [n_entities]."""
     score_by_key: dict[str, float] = {}
     for match in (match for seed in seeds for match in seed.matches):
         score_by_key[match.id] = max(match.score, score_by_key.get(match.id, 0.0))
@@ -185,18 +189,25 @@ async def _find_paths(
     number_by_key = await view.numbers(NodeKind.ENTITY, sorted(keys))
     starts = {number_by_key[key]: score for key, score in score_by_key.items() if key in number_by_key}
     pairs = [(number_by_key[a], number_by_key[b]) for a, b in ends if a in number_by_key and b in number_by_key]
-    key_pairs = [pair for pair in pairs if any(number in starts or is_candidate[number] for number in pair)]
-    first, second = np.array(key_pairs, dtype=np.int64).reshape(-1, 2).T
-    order = np.zeros(topology.n_entities, dtype=np.int64)
-    order[types.numbers] = np.arange(len(types.numbers))
-    graph = PathGraph(
-        relations=topology.relations(EdgeWeight.WEIGHT),
-        order=order,
-        is_answer=is_candidate,
-        relevant_pairs=np.unique(pair_codes(first, second, topology.n_entities)),
-    )
+    key_relations = [pair for pair in pairs if any(number in starts or is_answer[number] for number in pair)]
+    graph = _path_graph(key_relations, is_answer, types, topology)
     numbers, scores = np.array(list(starts), dtype=np.int64), np.array(list(starts.values()))
     return await asyncio.to_thread(best_paths, numbers, scores, graph, n=N_PATHS, max_edges=MAX_LINKS)
+
+
+def _path_graph(
+    key_relations: Sequence[tuple[int, int]], is_answer: npt.NDArray[np.bool_], types: EntityTypes, topology: Topology
+) -> PathGraph:
+    """Return the graph that paths follow; `key_relations` are pairs of entity numbers."""
+    first, second = np.array(key_relations, dtype=np.int64).reshape(-1, 2).T
+    order = np.zeros(topology.n_entities, dtype=np.int64)
+    order[types.numbers] = np.arange(len(types.numbers))
+    return PathGraph(
+        relations=topology.relations(EdgeWeight.WEIGHT),
+        order=order,
+        is_answer=is_answer,
+        key_relations=np.unique(pair_codes(first, second, topology.n_entities)),
+    )
 
 
 async def _score_paths(paths: TwoHopPaths, topology: Topology, view: ReadView) -> PathScores:

@@ -3,19 +3,24 @@
 Source: Fast GraphRAG (Circlemind, 2024), whose only publication is its code. It builds on B. J. Gutiérrez et al.,
 "HippoRAG" (2024), section 2.3.
 
-Each name in the question selects one entity; each theme, and the question itself, select up to 20 entities by vector.
-These seeds are the reset vector of a personalised PageRank over related entities. The rank of an entity gives its
-score; a relation scores the sum of its two ends, a passage the sum of the relations it states.
-
-Each text's matches share a reset mass of 1; an entity keeps its largest share.
+1. Seeds: each named entity of the question selects the entity of that name, or the nearest one with a cosine of at
+   least 0.4. Each generic entity (theme), and the question itself, select up to 20 entities by vector. The matches of
+   one text share a reset mass of 1; an entity keeps its largest share.
+2. Walk: these shares are the reset vector of a personalised PageRank over related entities. Entities that score at
+   least 0.005 are kept, at most 128.
+3. Relations: a relation scores the sum of the scores of its two ends; the best 64 are kept.
+4. Passages: a passage scores the sum of the scores of the relations it states.
 
 Differences from the source:
 - A pair of related entities has weight 1, however many relations it has; there, parallel edges add up.
 - Identity edges connect names with a high cosine, weighted by it, if the derivation `synonyms` exists; there, they
   compare type, name and description, and weigh 1.
 - An entity without relations passes its rank to the passages that mention it; there, its passages are unreachable.
+- A name that is the name or an alias of entities selects these with a cosine of 1; there, every name is searched by
+  vector. A name in more than 20 % of the chunks is dropped if a rarer one remains.
 - If no entity reaches the rank threshold, the threshold is ignored; there, nothing is found.
-- Up to `chunk_top_k` passages (default 20) are returned instead of 8.
+- Up to `chunk_top_k` passages (default 20) are returned instead of 8. The context budgets are those of all strategies;
+  there, 4,000 tokens of entities, 3,000 of relations and 9,000 of passages.
 - If nothing matches, the passages nearest to the question are returned.
 """
 
@@ -46,8 +51,8 @@ from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.names import entity_key
 
 DAMPING = 0.85
-MIN_NAME_COSINE, MIN_THEME_COSINE = 0.4, 0.0
-MAX_PER_THEME = 20
+MIN_NAMED_COSINE, MIN_GENERIC_COSINE = 0.4, 0.0  # of the entities that names, and that themes, select
+MAX_PER_GENERIC = 20
 MIN_RANK = 0.005
 MAX_ENTITIES, MAX_RELATIONS = 128, 64
 WEIGHTS = WalkWeights(pairs=1.0, synonyms=1.0)
@@ -55,21 +60,21 @@ WEIGHTS = WalkWeights(pairs=1.0, synonyms=1.0)
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the entities, relations and passages with the highest scores; without seeds, the nearest passages."""
-    seeds, vector, notes = await _find_seeds(query, view, tools)
+    seeds, vector, notes = await _find_seeds(query, view, tools)  # step 1
     topology = await tools.topology.open(view)
     reset = await _reset_vector(seeds, topology, view)
     if not reset.any():
         chunks, seed = await find_nearest_passages(query, vector, view, tools)
         note = "no entity matches the question: the passages nearest to it are used instead"
         return Evidence(chunks=chunks, seeds=(seed,), notes=(*notes, note))
-    ranks = await rank_nodes(build_walk_graph(topology, WEIGHTS), reset, DAMPING)
+    ranks = await rank_nodes(build_walk_graph(topology, WEIGHTS), reset, DAMPING)  # step 2
     if (highest := float(ranks.max())) < MIN_RANK:
         notes += (f"no entity scored {MIN_RANK:g} or more (highest: {highest:.4g}), so the threshold was ignored",)
     is_ranked = ranks >= MIN_RANK if highest >= MIN_RANK else ranks > 0
     entities = await top_entities(np.where(is_ranked, ranks, 0.0), MAX_ENTITIES, view)
-    relations, isolated = await score_relations(entities, ranks, MAX_RELATIONS, topology=topology, view=view)
+    relations, isolated = await score_relations(entities, ranks, MAX_RELATIONS, topology=topology, view=view)  # step 3
     return Evidence(
-        chunks=await score_passages(relations, isolated, query.chunk_top_k, view),
+        chunks=await score_passages(relations, isolated, query.chunk_top_k, view),  # step 4
         entities=tuple(_entity_hit(entity, seeds) for entity in entities),
         relations=relations,
         seeds=seeds,
@@ -84,15 +89,15 @@ async def _find_seeds(query: Query, view: ReadView, tools: Tools) -> tuple[tuple
     themes = query.high_level_keywords or query.model_keywords.high_level
     keys_by_name = await view.keys_by_name(sorted({key for key in map(entity_key, keywords) if key}))
     unknown_names = [name for name in keywords if not keys_by_name.get(entity_key(name))]
-    theme_texts = [*themes, query.text]
-    vectors = await embed([*unknown_names, *theme_texts], tools.embedder)
-    min_cosine, k = max(MIN_NAME_COSINE, query.min_similarity), min(query.top_k, MAX_PER_THEME)
-    by_name = await _match_by_vector([(name, vectors[name]) for name in unknown_names], 1, min_cosine, view, tools)
-    by_theme = await _match_by_vector([(text, vectors[text]) for text in theme_texts], k, MIN_THEME_COSINE, view, tools)
+    generic = [*themes, query.text]
+    vectors = await embed([*unknown_names, *generic], tools.embedder)
+    min_cosine, k = max(MIN_NAMED_COSINE, query.min_similarity), min(query.top_k, MAX_PER_GENERIC)
+    named = await _match_by_vector([(name, vectors[name]) for name in unknown_names], 1, min_cosine, view, tools)
+    others = await _match_by_vector([(text, vectors[text]) for text in generic], k, MIN_GENERIC_COSINE, view, tools)
     notes = low_level.notes if low_level.names else ()
     if tools.model is None and not (keywords or themes):
         notes += ("no language model: names and themes are taken from the words of the question",)
-    return (*low_level.names, *by_name, *by_theme), vectors[query.text], notes
+    return (*low_level.names, *named, *others), vectors[query.text], notes
 
 
 async def _match_by_vector(

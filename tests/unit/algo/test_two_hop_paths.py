@@ -22,7 +22,7 @@ def _ground(links: dict[tuple[int, int], float], answers: set[int], marked: set[
         relations=sparse_matrix(rows, columns, weights, (_N, _N)),
         order=np.arange(_N)[::-1].copy(),
         is_answer=np.isin(np.arange(_N), sorted(answers)),
-        relevant_pairs=np.unique(pair_codes(one, other, _N)),
+        key_relations=np.unique(pair_codes(one, other, _N)),
     )
 
 
@@ -38,7 +38,7 @@ def _walks(
     def followed(node: int) -> list[int]:
         def rank(to: int) -> tuple[float, float, int]:
             pair = (min(node, to), max(node, to))
-            gain = int(ground.is_answer[to]) + int(pair[0] * _N + pair[1] in ground.relevant_pairs)
+            gain = int(ground.is_answer[to]) + int(pair[0] * _N + pair[1] in ground.key_relations)
             return -gain, -links[pair], int(ground.order[to])
 
         return sorted(near[node], key=rank)[:max_links]
@@ -60,7 +60,7 @@ def _expected(
     for path in _walks(starts, links, max_links, ground):
         pairs = [(min(pair), max(pair)) for pair in pairwise(path)]
         answers = sum(bool(ground.is_answer[node]) for node in path)
-        near = sum(a * _N + b in ground.relevant_pairs for a, b in pairs)
+        near = sum(a * _N + b in ground.key_relations for a, b in pairs)
         score = round(starts[path[0]] * (1 + answers + near), 6)
         weight = round(sum(links[pair] for pair in pairs), 6)
         names = [*(int(ground.order[node]) for node in path), *[NO_NODE] * (3 - len(path))]
