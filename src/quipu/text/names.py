@@ -7,7 +7,7 @@ key. `other_spellings` then decides. Names with one spelling key stay different 
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -106,6 +106,11 @@ def capital_term(key: str) -> str:
     return f"0{form}" if is_acronym(key) else form
 
 
+# Entity keys by anchor, number of words and words: at one place in a text, one look-up for each number of words finds
+# them, however many names begin with the same two words.
+NamesByAnchor = Mapping[str, Mapping[int, Mapping[str, Sequence[str]]]]
+
+
 class NameStarts(NamedTuple):
     """The places where names may start: positions of words, and for each the anchor of a name that starts there."""
 
@@ -114,16 +119,23 @@ class NameStarts(NamedTuple):
 
 
 def anchor(forms: Sequence[str]) -> str:
-    """Return the first two words of a name. One lookup by anchor finds all names that may start at a place."""
+    """Return the first two words of a name. One lookup by anchor tells whether a name may start at a place."""
     return " ".join(forms[:2])
 
 
-def group_by_anchor(keys: Iterable[str]) -> dict[str, list[str]]:
-    """Return entity keys by their anchors, as `count_occurrences` takes them."""
-    keys_by_anchor: dict[str, list[str]] = {}
+def name_words(key: str) -> str:
+    """Return the word forms of an entity key, separated by spaces."""
+    return " ".join(name_forms(key))
+
+
+def group_by_anchor(keys: Iterable[str]) -> NamesByAnchor:
+    """Return entity keys by anchor, number of words and words, as `count_occurrences` takes them."""
+    names: dict[str, dict[int, dict[str, list[str]]]] = {}
     for key in keys:
-        keys_by_anchor.setdefault(anchor(name_forms(key)), []).append(key)
-    return keys_by_anchor
+        forms = _cached_forms(key)
+        by_words = names.setdefault(anchor(forms), {}).setdefault(len(forms), {})
+        by_words.setdefault(" ".join(forms), []).append(key)
+    return names
 
 
 def find_name_starts(words: Words) -> NameStarts:
@@ -140,32 +152,45 @@ def find_name_starts(words: Words) -> NameStarts:
     return NameStarts([*capitals, *range(len(pairs))], [*(words.forms[position] for position in capitals), *pairs])
 
 
-def count_occurrences(words: Words, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
+def following_words(words: Words, position: int, max_length: int) -> str:
+    """Return the words from `position` that may be one name, separated by spaces, up to about `max_length` characters.
+
+    Only joints separate the words of a name in a text.
+    """
+    end, length = position + 1, len(words.forms[position])
+    while end < len(words) and words.is_joined[end] and length < max_length:
+        length += 1 + len(words.forms[end])
+        end += 1
+    return " ".join(words.forms[position:end])
+
+
+def count_occurrences(words: Words, names: NamesByAnchor) -> dict[str, int]:
     """Return how often each name occurs as consecutive whole words. Overlapping names are counted independently.
 
-    `names` maps an anchor to entity keys; names that do not occur are left out of the result. A name of one word
-    counts only where it is capitalised (or has no case), an acronym only in capitals. An all-capitals word never counts
-    as the common word of the same letters.
+    Names that do not occur are left out of the result. A name of one word counts only where it is capitalised (or has
+    no case), an acronym only in capitals. An all-capitals word never counts as the common word of the same letters.
     """
     return count_occurrences_at(words, find_name_starts(words), names)
 
 
-def count_occurrences_at(words: Words, starts: NameStarts, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
+def count_occurrences_at(words: Words, starts: NameStarts, names: NamesByAnchor) -> dict[str, int]:
     """Return how often each name occurs, as `count_occurrences` does, but only at the given starts."""
     counts: dict[str, int] = {}
     for position, name_anchor in zip(*starts, strict=True):
-        for key in names.get(name_anchor, ()) if name_anchor else ():
-            if _occurs(words, position, key):
+        if name_anchor and (keys_by_length := names.get(name_anchor)):
+            for key in _names_at(words, position, keys_by_length):
                 counts[key] = counts.get(key, 0) + 1
     return counts
 
 
-def _occurs(words: Words, position: int, key: str) -> bool:
-    forms = _cached_forms(key)
-    if len(forms) == 1:
-        return words.forms[position] == forms[0] and (words.kinds[position] == ACRONYM) == is_acronym(key)
-    end = position + len(forms)
-    return tuple(words.forms[position:end]) == forms and all(words.is_joined[position + 1 : end])
+def _names_at(words: Words, position: int, keys_by_length: Mapping[int, Mapping[str, Sequence[str]]]) -> Iterator[str]:
+    for n_words, keys_by_words in keys_by_length.items():
+        end = position + n_words
+        keys = keys_by_words.get(" ".join(words.forms[position:end]), ())
+        if n_words == 1:
+            yield from (key for key in keys if (words.kinds[position] == ACRONYM) == is_acronym(key))
+        elif keys and all(words.is_joined[position + 1 : end]):
+            yield from keys
 
 
 _cached_forms = lru_cache(maxsize=65_536)(name_forms)

@@ -80,10 +80,10 @@ def test_a_full_filter_is_filled_again_and_lets_every_name_through(tmp_path: Pat
     bloom = BloomFilter()
     names = [f"name {number}" for number in range(30_000)]
     with backend.writing() as connection:
-        connection.exec_driver_sql("CREATE TABLE name (rid INTEGER PRIMARY KEY, anchor TEXT)")
+        connection.exec_driver_sql("CREATE TABLE name (rid INTEGER PRIMARY KEY, words TEXT)")
         for start in range(0, len(names), 5_000):
             block = names[start : start + 5_000]
-            connection.exec_driver_sql("INSERT INTO name (anchor) VALUES (?)", [(name,) for name in block])
+            connection.exec_driver_sql("INSERT INTO name (words) VALUES (?)", [(name,) for name in block])
             bloom.add(block)
             bloom.begin(start)
             bloom.finish(start + 5_000)

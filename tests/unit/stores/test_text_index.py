@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +18,7 @@ from quipu.stores.relational.text_index import index_row
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import dump, publish, remove
 from quipu.testing.facts import document, entity, passage
+from quipu.text.names import NamesByAnchor, group_by_anchor
 from quipu.text.words import Analyzer, split_words
 from tests.unit.stores.opening import open_index
 
@@ -90,6 +91,44 @@ def test_a_name_before_its_text_and_after_it_gives_the_same_links(
             assert await store.verify() == []
 
     asyncio.run(both_orders())
+
+
+_SAME_WORDS = st.lists(st.sampled_from(["New", "York", "City", "Cities", "Ö", "长", "C#"]), min_size=1, max_size=6)
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(names=st.lists(_SAME_WORDS, min_size=1, max_size=8), text=_SAME_WORDS)
+def test_names_that_begin_with_the_same_words_are_all_linked(
+    empty_index: Path, names: list[list[str]], text: list[str]
+) -> None:
+    entities = [entity(name) for name in sorted({" ".join(name) for name in names})]
+
+    async def link() -> None:
+        async with open_index(empty_index) as store:
+            await publish(store, document("naming", passage("x", *entities)))
+            await publish(store, document("text", " ".join(text)))
+            assert await store.verify() == []
+            await remove(store, "text", "naming")
+
+    asyncio.run(link())
+
+
+async def test_of_a_thousand_names_that_begin_alike_only_those_in_the_text_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names_read: list[str] = []
+
+    def recorded(keys: Iterable[str]) -> NamesByAnchor:
+        keys = list(keys)
+        names_read.extend(keys)
+        return group_by_anchor(keys)
+
+    async with open_index(tmp_path / "index.sqlite") as store:
+        parts = [f"World Trade Part {number}" for number in range(1_000)]
+        await publish(store, document("naming", passage("x", *map(entity, parts))))
+        monkeypatch.setattr("quipu.stores.relational.text_index.group_by_anchor", recorded)
+        await publish(store, document("text", "World Trade Part 7 and World Trade Part 999 are here. World Trade is."))
+    assert sorted(names_read) == ["world trade part 7", "world trade part 999"]
 
 
 async def test_a_segmenter_adds_words_to_full_text_and_changes_no_link(tmp_path: Path) -> None:

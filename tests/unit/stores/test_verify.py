@@ -45,7 +45,7 @@ _FAULTS: dict[str, tuple[str, str]] = {
     "a link gone": ("DELETE FROM link WHERE chunk = (SELECT max(rid) FROM chunk)", "links"),
     "a link of no chunk": ("INSERT INTO link SELECT min(rid), 99, 1 FROM name", "the chunk does not exist"),
     "a name's uses": ("UPDATE name SET n = n + 1 WHERE key = 'WHO'", "name 'WHO'"),
-    "a name's anchor": ("UPDATE name SET anchor = 'bern' WHERE key = 'geneva'", "name 'geneva'"),
+    "a name's words": ("UPDATE name SET words = 'bern' WHERE key = 'geneva'", "name 'geneva'"),
     "a name's spelling": ("UPDATE spelling SET spelling = 'bern' WHERE spelling = 'geneva'", "its spelling 'bern'"),
     "a name gone": ("DELETE FROM name WHERE key = 'geneva'", "name 'geneva'"),
     "a word too many in full text": ("INSERT INTO chunk_terms(rowid, terms) VALUES (99, 'zanzibar')", "'zanzibar'"),
@@ -186,7 +186,7 @@ async def test_building_full_text_anew_cures_full_text_names_and_links(database:
     async with open_index(database) as store:
         await fill(store)
     with closing(sqlite3.connect(database)) as connection:
-        for fault in ("a link's count", "a name's anchor", "a name gone", "full text emptied", "capitals emptied"):
+        for fault in ("a link's count", "a name's words", "a name gone", "full text emptied", "capitals emptied"):
             connection.execute(_FAULTS[fault][0])
         connection.commit()
     async with open_index(database) as store:

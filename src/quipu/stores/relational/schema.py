@@ -10,21 +10,19 @@ from quipu.ports.store import VectorSpace
 
 metadata = sa.MetaData()
 
-SPACE_CODES = {
-    VectorSpace.CHUNK: "c",
-    VectorSpace.ENTITY: "e",
-    VectorSpace.RELATION: "r",
-    VectorSpace.NAME: "n",
-    VectorSpace.SENTENCE: "s",
-    VectorSpace.REPORT: "p",
-}
+# Whole numbers have 64 bits, as SQLite's INTEGER has.
+INTEGER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+# Texts are ordered by code point, whatever the collation of the database.
+TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+SPACE_CODES = dict(zip(VectorSpace, "cernsp", strict=True))
 _SPACE_BY_CODE = {code: space for space, code in SPACE_CODES.items()}
 
 
 class SpaceCode(sa.TypeDecorator[VectorSpace]):
     """A vector space, stored as one letter: five vectors of 384 dimensions then fit into a page instead of four."""
 
-    impl = sa.Text
+    impl = TEXT
     cache_ok = True
 
     def process_bind_param(self, value: VectorSpace | None, dialect: object) -> str | None:
@@ -37,23 +35,19 @@ class SpaceCode(sa.TypeDecorator[VectorSpace]):
 
 
 def _rid() -> sa.Column[int]:
-    return sa.Column("rid", sa.Integer, primary_key=True)
-
-
-def _space() -> sa.Column[VectorSpace]:
-    return sa.Column("space", SpaceCode, nullable=False)
+    return sa.Column("rid", INTEGER, primary_key=True)
 
 
 def _unique(name: str) -> sa.Column[str]:
-    return sa.Column(name, sa.Text, nullable=False, unique=True)
+    return sa.Column(name, TEXT, nullable=False, unique=True)
 
 
 def _texts(*names: str) -> list[sa.Column[str]]:
-    return [sa.Column(name, sa.Text, nullable=False) for name in names]
+    return [sa.Column(name, TEXT, nullable=False) for name in names]
 
 
 def _integers(*names: str) -> list[sa.Column[int]]:
-    return [sa.Column(name, sa.Integer, nullable=False) for name in names]
+    return [sa.Column(name, INTEGER, nullable=False) for name in names]
 
 
 def _table(name: str, *parts: SchemaItem, sqlite_with_rowid: bool = True) -> sa.Table:
@@ -70,9 +64,7 @@ def _value_counts(name: str, owner: str, value: str) -> sa.Table:
 
 
 # Single values by key: schema number, revision, tokenizer identity, the next vector row and others.
-meta = _table("meta", sa.Column("key", sa.Text, primary_key=True), *_texts("value"))
-
-# ---- facts -----------------------------------------------------------------------------------------------------------
+meta = _table("meta", sa.Column("key", TEXT, primary_key=True), *_texts("value"))
 
 document = _table(
     "document",
@@ -82,7 +74,7 @@ document = _table(
     *_texts("title", "status", "source", "media_type"),
     *_texts("metadata", "content_hash", "added_at", "updated_at"),  # metadata: JSON object
     # The revision that added the document, or that last removed something it stated.
-    sa.Column("stands_since", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("stands_since", INTEGER, nullable=False, server_default="0"),
 )
 
 # Metadata again, one row for each value, so that filters are plain comparisons. `text` is casefolded.
@@ -104,9 +96,9 @@ chunk = _table(
     *_integers("document", "ordinal"),
     *_texts("text"),
     *_integers("start_char", "end_char"),
-    sa.Column("page", sa.Integer),
+    sa.Column("page", INTEGER),
     *_texts("headings"),  # JSON array
-    sa.Column("header", sa.Text, nullable=False, server_default=""),
+    sa.Column("header", TEXT, nullable=False, server_default=""),
     *_integers("n_tokens"),
     *_texts("text_hash", "input_hash", "vector_hash", "error"),
     sa.Index("chunk_document", "document", "ordinal"),
@@ -148,7 +140,7 @@ alias_mention = _clustered(
 claim_mention = _clustered(
     "claim_mention",
     *_integers("chunk", "ordinal", "entity"),
-    sa.Column("object", sa.Integer),
+    sa.Column("object", INTEGER),
     *_texts("type", "status", "dates", "description"),
     sa.PrimaryKeyConstraint("chunk", "ordinal"),
     sa.Index("claim_mention_entity", "entity"),
@@ -160,9 +152,9 @@ edit = _table("edit", _rid(), *_texts("kind", "payload", "made_at"))
 # Replies of extractors and models. `lifetime` says what ends a reply, see model.chat.ReplyLifetime.
 reply = _table(
     "reply",
-    sa.Column("input_hash", sa.Text, primary_key=True),
+    sa.Column("input_hash", TEXT, primary_key=True),
     sa.Column("payload", sa.LargeBinary, nullable=False),  # deflated UTF-8
-    sa.Column("lifetime", sa.Text, nullable=False, server_default=ReplyLifetime.DOCUMENTS.value),
+    sa.Column("lifetime", TEXT, nullable=False, server_default=ReplyLifetime.DOCUMENTS.value),
     sa.Index("reply_revision", "lifetime", sqlite_where=sa.text(f"lifetime = '{ReplyLifetime.REVISION.value}'")),
 )
 
@@ -171,7 +163,7 @@ reply = _table(
 reply_document = _clustered(
     "reply_document",
     *_texts("document", "input_hash"),
-    sa.Column("version", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("version", INTEGER, nullable=False, server_default="0"),
     sa.PrimaryKeyConstraint("document", "input_hash"),
     sa.Index("reply_document_input", "input_hash"),
 )
@@ -197,7 +189,7 @@ entity = _table(
     *_texts("name", "type", "description"),
     *_integers("n_mentions", "n_chunks", "degree"),
     *_texts("vector_hash"),
-    sa.Column("described_by", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("described_by", INTEGER, nullable=False, server_default="0"),
     sa.Index("entity_vector", "vector_hash"),
     sa.Index("entity_unsummarised", "described_by", sqlite_where=sa.text(f"described_by = {WAITING}")),
 )
@@ -212,7 +204,7 @@ relation = _table(
     *_texts("keywords", "description"),  # keywords: JSON array
     *_integers("weight", "n_mentions", "n_chunks"),  # weight: thousandths
     *_texts("vector_hash"),
-    sa.Column("described_by", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("described_by", INTEGER, nullable=False, server_default="0"),
     sa.UniqueConstraint("source", "target"),
     sa.Index("relation_target", "target"),
     sa.Index("relation_vector", "vector_hash"),
@@ -232,8 +224,15 @@ summary = _table(
 
 # ---- links: every known name (an entity's key or a stated alias) in every chunk where it occurs ----------------------
 
-# `n`: number of entities and alias mentions with this key.
-name = _table("name", _rid(), _unique("key"), *_texts("anchor"), *_integers("n"), sa.Index("name_anchor", "anchor"))
+# `words`: the words of the key, separated by spaces. `n`: number of entities and alias mentions with this key.
+name = _table(
+    "name",
+    _rid(),
+    _unique("key"),
+    sa.Column("words", TEXT, nullable=False, server_default=""),
+    *_integers("n"),
+    sa.Index("name_words", "words"),
+)
 
 # Names by their spelling key (`text.spellings`), for those that have one.
 spelling = _clustered("spelling", *_texts("spelling"), *_integers("name"), sa.PrimaryKeyConstraint("spelling", "name"))
@@ -242,8 +241,6 @@ link = _clustered(
     "link", *_integers("name", "chunk", "n"), sa.PrimaryKeyConstraint("name", "chunk"), sa.Index("link_chunk", "chunk")
 )
 
-# ---- vectors ---------------------------------------------------------------------------------------------------------
-
 # `state`: "live" for the model whose vectors are searched, "building" during a re-embedding.
 model = _table("model", _rid(), _unique("identity"), *_integers("dimension"), *_texts("state"))
 
@@ -251,7 +248,7 @@ vector = _table(
     "vector",
     _rid(),  # rises, never reused: see meta "vector_row"
     *_integers("model"),
-    _space(),
+    sa.Column("space", SpaceCode, nullable=False),
     *_texts("text_hash"),
     sa.Column("data", sa.LargeBinary, nullable=False),  # float16, little-endian
     sa.UniqueConstraint("text_hash", "model"),
@@ -263,7 +260,7 @@ vector_gone = _table(
     "vector_gone",
     _rid(),
     *_integers("model"),
-    _space(),
+    sa.Column("space", SpaceCode, nullable=False),
     *_integers("revision"),
     sa.Index("vector_gone_revision", "model", "space", "revision"),
 )
@@ -273,18 +270,16 @@ vector_todo = _clustered(
     "vector_todo",
     *_integers("model"),
     *_texts("text_hash"),
-    _space(),
+    sa.Column("space", SpaceCode, nullable=False),
     sa.PrimaryKeyConstraint("model", "text_hash"),
 )
-
-# ---- work ------------------------------------------------------------------------------------------------------------
 
 job = _table(
     "job",
     _rid(),
     _unique("document"),
     *_texts("status", "title", "source", "media_type", "metadata"),
-    sa.Column("chunking", sa.Text, nullable=False, server_default=""),  # JSON object, or ""
+    sa.Column("chunking", TEXT, nullable=False, server_default=""),  # JSON object, or ""
     sa.Column("data", sa.LargeBinary),
     *_texts("error", "owner"),  # owner: "" while nobody works on the job
     sa.Column("lease_until", sa.Float, nullable=False),
@@ -305,7 +300,7 @@ usage = _clustered(
     sa.PrimaryKeyConstraint("day", "stage", "model", "subject"),
 )
 
-# ---- derivations: made on demand, not by every commit ----------------------------------------------------------------
+# The tables from here on hold derivations, made on demand, not by every commit.
 
 # The change log: what each commit changed. Arrays outside the database follow it; it is not part of the dump.
 # `kind`: "c" a chunk that was added, removed or changed; "e" an entity whose names (and so links) or synonyms changed;
@@ -321,7 +316,7 @@ change = _clustered(
 # The derivations of this index. `identity`: algorithm, version and parameters.
 derivation = _table(
     "derivation",
-    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("name", TEXT, primary_key=True),
     *_texts("identity"),
     *_integers("revision"),  # of the facts from which it was last made
 )
@@ -332,7 +327,7 @@ cluster = _table(
     _unique("id"),
     *_texts("hierarchy"),
     *_integers("level"),
-    sa.Column("parent", sa.Integer),
+    sa.Column("parent", INTEGER),
     *_integers("n_entities"),
     *_texts("inputs_hash"),
     sa.Index("cluster_hierarchy", "hierarchy", "level"),
@@ -391,7 +386,7 @@ entity_name = _table(
 
 sentence = _table(
     "sentence",
-    sa.Column("rid", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    _rid(),
     *_integers("chunk", "ordinal", "start_char", "end_char"),  # span within the chunk's text
     *_texts("vector_hash"),
     sa.UniqueConstraint("chunk", "ordinal"),

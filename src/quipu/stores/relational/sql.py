@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import (
+    Column,
     Connection,
     CursorResult,
     Delete,
@@ -28,9 +29,11 @@ from sqlalchemy import (
     cast,
     func,
     insert,
+    inspect,
     literal_column,
     select,
 )
+from sqlalchemy.schema import CreateColumn
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from quipu.stores.relational import schema as s
@@ -247,6 +250,22 @@ class ByValues:
         return [connection.execute(self._by_list, {"values": block, **parameters}) for block in blocks(listed)]
 
 
+class ForValues:
+    """A scalar subquery that is run for each of some values; `subquery` makes it of the value's SQL expression."""
+
+    def __init__(self, subquery: Callable[[Any], Any]) -> None:
+        value = func.json_each(bindparam("values")).table_valued("value").c.value
+        self._by_array = select(value, subquery(value))
+        self._by_value = select(subquery(bindparam("value")))
+
+    def pairs(self, connection: Connection, values: Iterable[Any]) -> list[tuple[Any, Any]]:
+        """Return each value with the result of the subquery for it."""
+        if connection.dialect.name == "sqlite":
+            array = json.dumps(list(values), ensure_ascii=False)
+            return driver_rows(connection.execute(self._by_array, {"values": array}))
+        return [(value, connection.scalar(self._by_value, {"value": value})) for value in values]
+
+
 def driver_rows(result: CursorResult[Any]) -> list[tuple[Any, ...]]:
     """Return the driver's own rows, for columns that need no conversion: wrapping a row costs as much as reading it."""
     with closing(result):
@@ -338,3 +357,24 @@ def deflate(text: str) -> bytes:
 def inflate(packed: bytes) -> str:
     """Return the text that `deflate` compressed."""
     return zlib.decompress(packed).decode("utf-8", "surrogatepass")
+
+
+def create_indexes(connection: Connection, *tables: Table) -> None:
+    """Create the indexes of tables where they are missing."""
+    for table in tables:
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+
+
+def add_columns(connection: Connection, *columns: Column[Any]) -> None:
+    """Add columns to their tables where they are missing."""
+    for column in columns:
+        table = column.table.name
+        if column.name not in column_names(connection, table):
+            definition = CreateColumn(column).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
+
+
+def column_names(connection: Connection, table: str) -> set[str]:
+    """Return the names of the columns that a table has in the database."""
+    return {column["name"] for column in inspect(connection).get_columns(table)}

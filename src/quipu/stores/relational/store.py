@@ -8,10 +8,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Column, Connection, inspect
-from sqlalchemy.schema import CreateColumn
+from sqlalchemy import Connection, inspect
 
 from quipu.errors import Busy, Corrupt, Mismatch, Unavailable
 from quipu.model.delta import CommitResult, Delta, Job
@@ -32,12 +31,16 @@ from quipu.stores.relational import (
     summaries,
     text_index,
     vector_writes,
+    vectors,
     verify,
 )
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import Snapshot, SnapshotCaches
 from quipu.stores.relational.sql import (
     Backend,
+    add_columns,
+    column_names,
+    create_indexes,
     finish_in_thread,
     read_meta,
     read_number,
@@ -83,7 +86,7 @@ class RelationalStore:
                 await self._read(lambda connection: _explain_failed_migration(connection, cause))
                 raise
         if not any_tokenizer:
-            await self._read(lambda connection: _check_tokenizer(connection, self._analyzer.identity))
+            await self._read(lambda connection: text_index.check_tokenizer(connection, self._analyzer.identity))
 
     async def commit(self, delta: Delta) -> CommitResult:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -151,7 +154,7 @@ class RelationalStore:
         return await self._read(lambda connection: summaries.summary_tasks(connection, owners))
 
     async def texts_without_vector(self, model: str, limit: int) -> dict[str, str]:
-        return await self._read(lambda connection: text_index.stale_texts(connection, model, limit))
+        return await self._read(lambda connection: vectors.stale_texts(connection, model, limit))
 
     async def set_embedder(self, identity: str, dimension: int) -> None:
         if not await self._read(lambda connection: vector_writes.has_model(connection, identity, dimension)):
@@ -203,7 +206,7 @@ class RelationalStore:
     def _commit(self, connection: Connection, delta: Delta, now: str) -> CommitResult:
         if delta.publish or delta.remove or delta.remove_claimed:
             # Another process may have rebuilt full text with another tokenizer.
-            _check_tokenizer(connection, self._analyzer.identity)
+            text_index.check_tokenizer(connection, self._analyzer.identity)
         if self._embedder and (delta.publish or delta.enqueue):
             vector_writes.take_model(connection, *self._embedder)
         return commit.apply(connection, self._backend, self._analyzer, self._bloom, delta, now)
@@ -331,16 +334,6 @@ def _check_schema(number: int) -> None:
         )
 
 
-def _check_tokenizer(connection: Connection, tokenizer: str) -> None:
-    """Raise Mismatch if full text was built with another tokenizer."""
-    index_tokenizer = read_meta(connection, "tokenizer")
-    if index_tokenizer != tokenizer:
-        raise Mismatch(
-            f"Full text was built with the tokenizer {index_tokenizer!r}, but {tokenizer!r} is set.",
-            remedy="Run `quipu refresh --rebuild`, or set the earlier tokenizer again.",
-        )
-
-
 def _add_edit_table(connection: Connection) -> None:
     s.edit.create(connection, checkfirst=True)
 
@@ -348,18 +341,16 @@ def _add_edit_table(connection: Connection) -> None:
 def _add_headers_and_shorten_spaces(connection: Connection) -> None:
     for table in ("vector", "vector_gone", "vector_todo"):
         connection.exec_driver_sql(f"UPDATE {table} SET space = substr(space, 1, 1)")
-    _add_columns(connection, s.chunk.c.header, s.job.c.chunking)
+    add_columns(connection, s.chunk.c.header, s.job.c.chunking)
 
 
 def _add_usage_and_summaries(connection: Connection) -> None:
-    _add_columns(
+    add_columns(
         connection, s.reply.c.lifetime, s.reply_document.c.version, s.entity.c.described_by, s.relation.c.described_by
     )
     for table in (s.reply_source, s.summary, s.usage, s.claim_mention):
         table.create(connection, checkfirst=True)
-    for table in (s.reply, s.entity, s.relation):
-        for index in table.indexes:
-            index.create(connection, checkfirst=True)
+    create_indexes(connection, s.reply, s.entity, s.relation)
     fold.mark_waiting(connection)
 
 
@@ -367,7 +358,7 @@ def _add_derivations(connection: Connection) -> None:
     derived = (s.change, s.derivation, s.cluster, s.membership, s.report, s.cluster_relation)
     for table in (*derived, s.synonym, s.entity_name, s.sentence):
         table.create(connection, checkfirst=True)
-    _add_columns(connection, s.document.c.stands_since)
+    add_columns(connection, s.document.c.stands_since)
     change_log.forget_before(connection, read_number(connection, "revision"))
 
 
@@ -377,11 +368,13 @@ def _add_spellings(connection: Connection) -> None:
     text_index.add_spellings(connection)
 
 
-def _add_columns(connection: Connection, *columns: Column[Any]) -> None:
-    for column in columns:
-        table = column.table.name
-        if column.name not in {existing["name"] for existing in inspect(connection).get_columns(table)}:
-            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {CreateColumn(column)}")
+def _add_words(connection: Connection) -> None:
+    add_columns(connection, s.name.c.words)
+    text_index.add_words(connection)
+    connection.exec_driver_sql("DROP INDEX IF EXISTS name_anchor")
+    if "anchor" in column_names(connection, "name"):
+        connection.exec_driver_sql("ALTER TABLE name DROP COLUMN anchor")
+    create_indexes(connection, s.name)
 
 
 # Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.
@@ -391,6 +384,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_usage_and_summaries,
     _add_derivations,
     _add_spellings,
+    _add_words,
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TEXT_SCHEMA = 3  # the first schema with the present full text; a migration from an older one builds it again

@@ -1,4 +1,4 @@
-"""The text index: full text and links of names to chunks, kept in step with both; and the texts to embed.
+"""The text index: full text and links of names to chunks, kept in step with both.
 
 A link counts how often a name (an entity's key or a stated alias) occurs in a chunk. It depends on these two alone. So
 the order in which documents are added never matters, and a document never changes the links of another one.
@@ -6,30 +6,30 @@ the order in which documents are added never matters, and a document never chang
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, bindparam, func, select
 
-from quipu.model.graph import chunk_text, entity_text, relation_text
-from quipu.ports.store import VectorSpace
-from quipu.stores.relational import chunks as chunk_reads
-from quipu.stores.relational import clusters as cluster_reads
+from quipu.errors import Mismatch
+from quipu.model.graph import chunk_text
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import ChunkChanges, ChunkWords
 from quipu.stores.relational.sql import (
     Backend,
     ByValues,
+    ForValues,
     blocks,
     execute_rows,
     insert_rows,
     next_rid,
+    read_meta,
     read_number,
-    texts_from_json,
     write_meta,
 )
-from quipu.stores.relational.vector_writes import OWNERS, vector_hash
 from quipu.text.names import (
+    MAX_KEY_LENGTH,
     NameStarts,
     anchor,
     capital_term,
@@ -37,9 +37,11 @@ from quipu.text.names import (
     count_occurrences,
     count_occurrences_at,
     find_name_starts,
+    following_words,
     group_by_anchor,
     is_linkable,
     name_forms,
+    name_words,
     phrase_terms,
     spelling_key,
 )
@@ -47,39 +49,24 @@ from quipu.text.words import Analyzer, Words, split_words
 
 _CHUNKS_AT_ONCE = 32  # their words, a few hundred bytes each, are in memory together
 
-_c, _d, _e, _r, _n, _t = s.chunk.c, s.document.c, s.entity.c, s.relation.c, s.name.c, s.vector_todo.c
-_source, _target = s.entity.alias(), s.entity.alias()
+_c, _d, _e, _n = s.chunk.c, s.document.c, s.entity.c, s.name.c
 _CHUNKS = ByValues(select(_c.rid, _d.title, _c.header, _c.text).join(s.document, _d.rid == _c.document), _c.rid)
 _CHUNK_TEXTS = ByValues(select(_c.rid, _c.text), _c.rid)
-_ENTITIES = ByValues(select(_e.rid, _e.name, _e.description), _e.rid)
-_ENTITY_NAMES = ByValues(select(_e.rid, _e.name), _e.rid)
-_RELATIONS = ByValues(
-    select(_r.rid, _r.keywords, _source.c.key, _target.c.key, _r.description)
-    .join(_source, _source.c.rid == _r.source)
-    .join(_target, _target.c.rid == _r.target),
-    _r.rid,
-)
 _NAMES_BY_KEY = ByValues(select(s.name), _n.key)
-_NAMES_BY_ANCHOR = ByValues(select(_n.anchor, _n.key, _n.rid), _n.anchor)
+_NAMES_BY_WORDS = ByValues(select(_n.key, _n.rid), _n.words)
+_LAST_UP_TO = ForValues(lambda words: select(func.max(_n.words)).where(_n.words <= words).scalar_subquery())
 _SET_COUNT = s.name.update().where(_n.rid == bindparam("row")).values(n=bindparam("count"))
+_SET_WORDS = s.name.update().where(_n.rid == bindparam("row")).values(words=bindparam("of"))
 _DELETE_SPELLINGS = s.spelling.delete().where(
     s.spelling.c.spelling == bindparam("key"), s.spelling.c.name == bindparam("row")
 )
 _DELETE_NAMES = ByValues(s.name.delete(), _n.rid)
 _DELETE_LINKS_OF_NAMES = ByValues(s.link.delete(), s.link.c.name)
 _DELETE_LINKS_OF_CHUNKS = ByValues(s.link.delete(), s.link.c.chunk)
-_ANCHORS = select(_n.anchor)
+_ALL_WORDS = select(_n.words)
 _LAST_NAME = select(func.max(_n.rid))
-_OWNERS_BY_HASH = {
-    space: ByValues(select(owner.c.rid, owner.c.vector_hash), owner.c.vector_hash) for space, owner in OWNERS.items()
-}
-_WITHOUT_VECTOR = (
-    select(_t.text_hash, _t.space)
-    .join(s.model, s.model.c.rid == _t.model)
-    .where(s.model.c.identity == bindparam("model"))
-    .order_by(_t.text_hash)
-    .limit(bindparam("limit"))
-)
+_MAX_NAME_WORDS = 2 * MAX_KEY_LENGTH  # characters: a key without spaces has a word for each of its characters
+_AFTER_SPACE = chr(ord(" ") + 1)  # in no word of a name, and before all characters that are
 
 _BITS_PER_NAME = 16  # about one in sixteen unknown anchors passes
 
@@ -137,7 +124,7 @@ class BloomFilter:
         return NameStarts([places.positions[i] for i in passing], [places.anchors[i] for i in passing])
 
     def _fill(self, connection: Connection) -> None:
-        anchors = connection.execute(_ANCHORS).scalars().all()
+        anchors = [anchor(words.split(" ", 2)) for words in connection.execute(_ALL_WORDS).scalars()]
         self._n_names = len(anchors)
         self._bits = np.zeros(max(1 << 16, 1 << (len(anchors) * _BITS_PER_NAME).bit_length()), dtype=np.bool_)
         self._bits[_positions(anchors, len(self._bits))] = True
@@ -172,6 +159,16 @@ def update(
     _link_new_names(connection, backend, new_names, {chunk.rid for chunk in changes.added})
 
 
+def check_tokenizer(connection: Connection, tokenizer: str) -> None:
+    """Raise Mismatch if full text was built with another tokenizer."""
+    index_tokenizer = read_meta(connection, "tokenizer")
+    if index_tokenizer != tokenizer:
+        raise Mismatch(
+            f"Full text was built with the tokenizer {index_tokenizer!r}, but {tokenizer!r} is set.",
+            remedy="Run `quipu refresh --rebuild`, or set the earlier tokenizer again.",
+        )
+
+
 def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer, bloom: BloomFilter) -> None:
     """Build full text, names and links again from the chunks, entities and aliases."""
     bloom.clear()
@@ -185,6 +182,12 @@ def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer, bloom:
     for rids in blocks(connection.execute(select(_c.rid).order_by(_c.rid)).scalars().all()):
         update(connection, backend, analyzer, bloom, ChunkChanges(added=chunk_words(connection, rids)), {})
     write_meta(connection, "tokenizer", analyzer.identity)
+
+
+def add_words(connection: Connection) -> None:
+    """Add their words to the names of an index that has none."""
+    names = connection.execute(select(_n.key, _n.rid)).all()
+    execute_rows(connection, _SET_WORDS, [{"row": rid, "of": name_words(key)} for key, rid in names])
 
 
 def add_spellings(connection: Connection) -> None:
@@ -231,26 +234,75 @@ def _update_names(connection: Connection, bloom: BloomFilter, name_uses: Mapping
     new = sorted(changes.keys() - {row.key for row in existing})
     first = next_rid(connection, s.name) if new else 0
     rid_by_key = {key: first + i for i, key in enumerate(new)}
-    anchors = {key: anchor(name_forms(key)) for key in new}
-    rows = [{"rid": rid_by_key[key], "key": key, "anchor": anchors[key], "n": changes[key]} for key in new]
+    words = [name_words(key) for key in new]
+    rows = [
+        {"rid": rid_by_key[key], "key": key, "words": key_words, "n": changes[key]}
+        for key, key_words in zip(new, words, strict=True)
+    ]
     insert_rows(connection, s.name, rows)
     insert_rows(connection, s.spelling, spelling_rows(rid_by_key))
-    bloom.add(list(anchors.values()))
+    bloom.add([anchor(key_words.split(" ", 2)) for key_words in words])
     return rid_by_key
 
 
 def _link_new_chunks(connection: Connection, bloom: BloomFilter, words_by_chunk: Mapping[int, Words]) -> None:
     """Find every known name in the words of new chunks."""
     places_by_chunk = {rid: bloom.passing(connection, find_name_starts(words)) for rid, words in words_by_chunk.items()}
-    anchors = set[str]().union(*(places.anchors for places in places_by_chunk.values()))
-    names = _NAMES_BY_ANCHOR.rows(connection, sorted(anchors))
-    keys_by_anchor: dict[str, list[str]] = {}
-    for row in names:
-        keys_by_anchor.setdefault(row.anchor, []).append(row.key)
-    counts = {
-        rid: count_occurrences_at(words, places_by_chunk[rid], keys_by_anchor) for rid, words in words_by_chunk.items()
+    places = [(words, places_by_chunk[rid]) for rid, words in words_by_chunk.items()]
+    rid_by_key = dict(map(tuple, _NAMES_BY_WORDS.rows(connection, sorted(_possible_names(connection, places)))))
+    names = group_by_anchor(rid_by_key)
+    counts = {rid: count_occurrences_at(words, places_by_chunk[rid], names) for rid, words in words_by_chunk.items()}
+    _insert_links(connection, counts, rid_by_key)
+
+
+def _possible_names(connection: Connection, places: Sequence[tuple[Words, NameStarts]]) -> set[str]:
+    """Return the words of all known names that may be at these places in texts.
+
+    A name of one word is its anchor. Where one of more than two words begins with the anchor, those that stand in the
+    text are looked for by `_names_within`.
+    """
+    anchors = set[str]().union(*(starts.anchors for _, starts in places)) - {""}
+    pairs = {name_anchor for name_anchor in anchors if " " in name_anchor}
+    last_by_pair = {
+        limit.removesuffix(_AFTER_SPACE): last
+        for limit, last in _LAST_UP_TO.pairs(connection, [pair + _AFTER_SPACE for pair in sorted(pairs)])
     }
-    _insert_links(connection, counts, {row.key: row.rid for row in names})
+    names = anchors - pairs | {pair for pair, last in last_by_pair.items() if last == pair}
+    longer = {pair for pair, last in last_by_pair.items() if last and last.startswith(f"{pair} ")}
+    texts = {
+        following_words(words, position, _MAX_NAME_WORDS)
+        for words, starts in places
+        for position, name_anchor in zip(*starts, strict=True)
+        if name_anchor in longer
+    }
+    return names | _names_within(connection, texts)
+
+
+def _names_within(connection: Connection, texts: set[str]) -> set[str]:
+    """Return the words of the names of two or more words with which these texts begin.
+
+    All names with which a text begins are before it in code point order, and the last name before the text begins with
+    them, too. So each round looks one name up, and goes on with the words that it shares with the text. The cost does
+    not grow with the number of names that begin with the same words.
+    """
+    names = set[str]()
+    while texts:
+        shorter = set[str]()
+        for text, last in _LAST_UP_TO.pairs(connection, sorted(texts)):
+            shared = _shared_words(text, last or "")
+            if shared and shared == last:
+                names.add(shared)
+                shared = shared.rpartition(" ")[0]
+            if " " in shared:
+                shorter.add(shared)
+        texts = shorter
+    return names
+
+
+def _shared_words(first: str, second: str) -> str:
+    """Return the words with which both begin."""
+    pairs = zip(first.split(" "), second.split(" "), strict=False)
+    return " ".join(word for word, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _link_new_names(connection: Connection, backend: Backend, names: Mapping[str, int], new_chunks: set[int]) -> None:
@@ -304,40 +356,3 @@ def wipe(connection: Connection, backend: Backend) -> None:
     """Wipe the words of removed chunks from full text by merging its segments."""
     backend.wipe_text(connection)
     write_meta(connection, _N_REMOVED, 0)
-
-
-def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str]:
-    """Return up to `limit` texts that have no vector of this model, by text hash."""
-    hashes: dict[VectorSpace, list[str]] = {}
-    for text_hash, space in connection.execute(_WITHOUT_VECTOR, {"model": model, "limit": limit}):
-        hashes.setdefault(VectorSpace(space), []).append(text_hash)
-    texts: dict[str, str] = {}
-    for space, text_hashes in sorted(hashes.items()):
-        rows = _OWNERS_BY_HASH[space].rows(connection, text_hashes)
-        text_by_rid = owner_texts(connection, space, [row.rid for row in rows])
-        texts.update({row.vector_hash: text_by_rid[row.rid] for row in rows})
-    return texts
-
-
-def owner_texts(connection: Connection, space: VectorSpace, rids: Sequence[int]) -> dict[int, str]:
-    """Return the text to embed for each owner of a vector of this space, by row number."""
-    if space is VectorSpace.CHUNK:
-        chunks = chunk_words(connection, rids)
-        return {chunk.rid: chunk_text(chunk.title, chunk.header, chunk.text) for chunk in chunks}
-    if space is VectorSpace.ENTITY:
-        return {rid: entity_text(name, description) for rid, name, description in _ENTITIES.rows(connection, rids)}
-    if space is VectorSpace.NAME:
-        return dict(map(tuple, _ENTITY_NAMES.rows(connection, rids)))
-    if space is VectorSpace.SENTENCE:
-        return dict(chunk_reads.sentence_texts(connection, rids))
-    if space is VectorSpace.REPORT:
-        return cluster_reads.report_texts(connection, rids)
-    return {
-        rid: relation_text(texts_from_json(keywords), source, target, description)
-        for rid, keywords, source, target, description in _RELATIONS.rows(connection, rids)
-    }
-
-
-def owner_hashes(connection: Connection, space: VectorSpace, rids: Sequence[int]) -> dict[int, str]:
-    """Return the hash of each owner's text to embed, computed from the text."""
-    return {rid: vector_hash(space, text) for rid, text in owner_texts(connection, space, rids).items()}

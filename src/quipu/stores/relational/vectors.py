@@ -1,4 +1,4 @@
-"""Vectors of a snapshot: the rows of the live model, the ids they stand for, and which rows were deleted.
+"""Vectors of a snapshot: the rows of the live model, the ids they stand for, which were deleted; and texts to embed.
 
 The live model is the one whose vectors are searched, while vectors of another may be computed beside them.
 `vector_writes.py` writes vectors.
@@ -8,11 +8,14 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Select, bindparam, func, select
+from sqlalchemy import Connection, Select, bindparam, func, select
 
+from quipu.model.graph import chunk_text, entity_text, relation_text
 from quipu.model.ids import relation_id, sentence_id
 from quipu.ports.store import VectorBlock, VectorSpace
 from quipu.stores.relational import change_log
+from quipu.stores.relational import chunks as chunk_reads
+from quipu.stores.relational import clusters as cluster_reads
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.filters import allowed_clusters, visible_entities, visible_relations, visible_reports
 from quipu.stores.relational.relations import relation_rids
@@ -25,8 +28,9 @@ from quipu.stores.relational.snapshot import (
     cached_values,
     read_only,
 )
-from quipu.stores.relational.sql import Ints, as_texts, from_texts, read_number, read_numbers
-from quipu.stores.relational.vector_writes import LIVE
+from quipu.stores.relational.sql import ByValues, Ints, as_texts, from_texts, read_number, read_numbers, texts_from_json
+from quipu.stores.relational.text_index import chunk_words
+from quipu.stores.relational.vector_writes import LIVE, OWNERS, vector_hash
 
 # Nearly all vectors are of the live model: "+ 0" keeps the planner from starting with them.
 _is_live = (s.vector.c.model + 0) == LIVE
@@ -101,6 +105,25 @@ _of_chunks = select(_c.rid, _v.rid).join_from(s.vector, s.chunk, _c.vector_hash 
 _ALL_CHUNKS = as_texts(_of_chunks)
 _NEW_CHUNK_VECTORS = as_texts(_of_chunks.where(_v.rid >= bindparam("row")))
 _SOME_CHUNKS = Lookup(_of_chunks, _c.rid)
+
+_ENTITY_TEXTS = ByValues(select(_e.rid, _e.name, _e.description), _e.rid)
+_NAME_TEXTS = ByValues(select(_e.rid, _e.name), _e.rid)
+_RELATION_TEXTS = ByValues(
+    select(_r.rid, _r.keywords, _SOURCE.c.key, _TARGET.c.key, _r.description)
+    .join(_SOURCE, _SOURCE.c.rid == _r.source)
+    .join(_TARGET, _TARGET.c.rid == _r.target),
+    _r.rid,
+)
+_OWNERS_BY_HASH = {
+    space: ByValues(select(owner.c.rid, owner.c.vector_hash), owner.c.vector_hash) for space, owner in OWNERS.items()
+}
+_WITHOUT_VECTOR = (
+    select(s.vector_todo.c.text_hash, s.vector_todo.c.space)
+    .join(s.model, s.model.c.rid == s.vector_todo.c.model)
+    .where(s.model.c.identity == bindparam("model"))
+    .order_by(s.vector_todo.c.text_hash)
+    .limit(bindparam("limit"))
+)
 
 
 def vectors(snapshot: Snapshot, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:
@@ -257,3 +280,40 @@ def _update_chunk_vectors(snapshot: Snapshot, earlier: RevisionArrays) -> tuple[
 def _by_number(numbers: Ints, rows: Ints) -> tuple[Ints, Ints]:
     order = np.argsort(numbers, kind="stable")
     return numbers[order], rows[order]
+
+
+def stale_texts(connection: Connection, model: str, limit: int) -> dict[str, str]:
+    """Return up to `limit` texts that have no vector of this model, by text hash."""
+    hashes: dict[VectorSpace, list[str]] = {}
+    for text_hash, space in connection.execute(_WITHOUT_VECTOR, {"model": model, "limit": limit}):
+        hashes.setdefault(VectorSpace(space), []).append(text_hash)
+    texts: dict[str, str] = {}
+    for space, text_hashes in sorted(hashes.items()):
+        rows = _OWNERS_BY_HASH[space].rows(connection, text_hashes)
+        text_by_rid = owner_texts(connection, space, [row.rid for row in rows])
+        texts.update({row.vector_hash: text_by_rid[row.rid] for row in rows})
+    return texts
+
+
+def owner_texts(connection: Connection, space: VectorSpace, rids: Sequence[int]) -> dict[int, str]:
+    """Return the text to embed for each owner of a vector of this space, by row number."""
+    if space is VectorSpace.CHUNK:
+        chunks = chunk_words(connection, rids)
+        return {chunk.rid: chunk_text(chunk.title, chunk.header, chunk.text) for chunk in chunks}
+    if space is VectorSpace.ENTITY:
+        return {rid: entity_text(name, description) for rid, name, description in _ENTITY_TEXTS.rows(connection, rids)}
+    if space is VectorSpace.NAME:
+        return dict(map(tuple, _NAME_TEXTS.rows(connection, rids)))
+    if space is VectorSpace.SENTENCE:
+        return dict(chunk_reads.sentence_texts(connection, rids))
+    if space is VectorSpace.REPORT:
+        return cluster_reads.report_texts(connection, rids)
+    return {
+        rid: relation_text(texts_from_json(keywords), source, target, description)
+        for rid, keywords, source, target, description in _RELATION_TEXTS.rows(connection, rids)
+    }
+
+
+def owner_hashes(connection: Connection, space: VectorSpace, rids: Sequence[int]) -> dict[int, str]:
+    """Return the hash of each owner's text to embed, computed from the text."""
+    return {rid: vector_hash(space, text) for rid, text in owner_texts(connection, space, rids).items()}

@@ -25,10 +25,11 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import metadata_rows
 from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.sql import Backend, blocks, texts_from_json
-from quipu.stores.relational.text_index import chunk_words, index_terms, owner_hashes, spelling_rows
+from quipu.stores.relational.text_index import chunk_words, index_terms, spelling_rows
 from quipu.stores.relational.vector_writes import OWNERS
+from quipu.stores.relational.vectors import owner_hashes
 from quipu.text.formatting import format_count
-from quipu.text.names import anchor, capital_terms, count_occurrences, group_by_anchor, is_linkable, name_forms
+from quipu.text.names import capital_terms, count_occurrences, group_by_anchor, is_linkable, name_words
 from quipu.text.words import Analyzer, split_words
 
 MAX_EXAMPLES = 20
@@ -224,8 +225,8 @@ def _vectors(connection: Connection) -> Iterator[str]:
 
 
 def _names(connection: Connection) -> Iterator[str]:
-    expected = {key: (n, anchor(name_forms(key))) for key, n in _name_uses(connection).items()}
-    stored = {row.key: (row.n, row.anchor) for row in connection.execute(select(s.name))}
+    expected = {key: (n, name_words(key)) for key, n in _name_uses(connection).items()}
+    stored = {row.key: (row.n, row.words) for row in connection.execute(select(s.name))}
     for key in sorted(expected.keys() | stored.keys()):
         if expected.get(key) != stored.get(key):
             yield f"name {key!r}: stored {stored.get(key)}, but entities and aliases give {expected.get(key)}"
@@ -263,7 +264,7 @@ def _replies(connection: Connection) -> Iterator[str]:
 
 def _text(connection: Connection, backend: Backend, analyzer: Analyzer) -> Iterator[str]:
     """Compare links and full text with the words of the chunks."""
-    keys_by_anchor = group_by_anchor(sorted(_name_uses(connection)))
+    names = group_by_anchor(sorted(_name_uses(connection)))
     stored_links: dict[int, dict[str, int]] = {}
     n, k = s.name.c, s.link.c
     for row in connection.execute(select(k.chunk, n.key, k.n).join_from(s.link, s.name, k.name == n.rid)):
@@ -275,7 +276,7 @@ def _text(connection: Connection, backend: Backend, analyzer: Analyzer) -> Itera
             words = split_words(chunk.text)
             terms.update(set(index_terms(chunk, words, analyzer)))
             capitals.update(set(capital_terms(words)))
-            if count_occurrences(words, keys_by_anchor) != stored_links.pop(chunk.rid, {}):
+            if count_occurrences(words, names) != stored_links.pop(chunk.rid, {}):
                 yield f"chunk {id_by_rid[chunk.rid]}: its links differ from the names in its words"
     yield from (f"links of chunk row {rid}: the chunk does not exist" for rid in sorted(stored_links))
     indexed_terms, indexed_capitals = backend.check_text(connection)
