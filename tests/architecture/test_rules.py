@@ -19,6 +19,7 @@ OPTIONAL_IMPORTS = {
     ("providers.openai.session", "quipu.providers.openai.client"),
     ("providers.pretrained", "fastembed"),
     ("providers.pretrained", "fastembed.common"),
+    ("providers.pretrained", "fastembed.rerank.cross_encoder"),
     ("providers.pretrained", "sentence_transformers"),
 }
 

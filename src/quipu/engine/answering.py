@@ -28,6 +28,7 @@ from quipu.ports.store import ReadView, Store
 from quipu.retrieve import strategy_named
 from quipu.retrieve.question import understand_question
 from quipu.retrieve.strategy import Tools
+from quipu.text.formatting import format_count
 from quipu.wrap.embedder import WrappedEmbedder, guard_layer
 from quipu.wrap.guard import ServiceCall
 
@@ -97,7 +98,7 @@ async def search(
 
     start = time.perf_counter()
     on_piece(AnswerPiece(stage="retrieve"))
-    reranker = components.models.reranker(counter.meter)
+    reranker = components.models.reranker(counter.meter) if query.rerank else None
     n_passages = query.chunk_top_k * (RERANK_FACTOR if reranker else 1)
     async with ReopenableView(components.store, query.filter) as view:
         searched = replace(question.query, chunk_top_k=n_passages).as_searched()
@@ -167,7 +168,8 @@ class MatchingVectors:
 async def rerank(query: Query, evidence: Evidence, chunks: Sequence[Chunk], reranker: Reranker) -> Evidence:
     """Return the evidence with the `chunk_top_k` passages that the reranker scores highest; ties keep their order.
 
-    `chunks` are its passages. If the reranker fails, the passages keep their order and a note says why.
+    `chunks` are its passages. Those that score less than `min_rerank_score` are left out, and a note says how many. If
+    the reranker fails, the passages keep their order and a note says why.
     """
     text_by_id = {chunk.id: chunk_text(chunk.title, chunk.header, chunk.text) for chunk in chunks}
     hits = [hit for hit in evidence.chunks if hit.id in text_by_id]
@@ -178,11 +180,15 @@ async def rerank(query: Query, evidence: Evidence, chunks: Sequence[Chunk], rera
     except QuipuError as error:
         note = f"not reranked: {error.message}"
         return replace(evidence, chunks=tuple(hits[: query.chunk_top_k]), notes=(*evidence.notes, note))
-    order = sorted(range(len(hits)), key=lambda place: (-scores[place], place))[: query.chunk_top_k]
-    return replace(
-        evidence,
-        chunks=tuple(_rescored(hits[place], scores[place], place + 1, reranker.identity) for place in order),
-    )
+    order = sorted(range(len(hits)), key=lambda place: (-scores[place], place))
+    if query.min_rerank_score:
+        order = [place for place in order if scores[place] >= query.min_rerank_score]
+    reranked = [_rescored(hits[place], scores[place], place + 1, reranker.identity) for place in order]
+    notes = evidence.notes
+    if n_left_out := len(hits) - len(order):
+        passages = format_count(n_left_out, "passage")
+        notes += (f"left out: {passages} that {reranker.identity} scores below {query.min_rerank_score:g}",)
+    return replace(evidence, chunks=tuple(reranked[: query.chunk_top_k]), notes=notes)
 
 
 def _rescored(hit: Hit, score: float, rank: int, reranker: str) -> Hit:

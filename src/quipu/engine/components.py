@@ -52,6 +52,7 @@ class Models:
     chains: "Mapping[Role, LLMChain]" = field(default_factory=dict)
     embedder_chain: "EmbedderChain | None" = None
     reranker_chain: "RerankerChain | None" = None
+    local_reranker: Reranker | None = None  # runs in this process: neither counted nor limited
     reading: ExtractionModel = ExtractionModel()
     check: Callable[[Meter], Awaitable[tuple[str, ...]]] = check_nothing
     reader: Callable[[Meter], Extractor] | None = None
@@ -83,7 +84,7 @@ class Models:
 
     def reranker(self, meter: Meter) -> Reranker | None:
         """Return the reranker, counted by `meter`; None where there is none."""
-        return self.reranker_chain.reranker(meter) if self.reranker_chain else None
+        return self.reranker_chain.reranker(meter) if self.reranker_chain else self.local_reranker
 
     async def close(self) -> None:
         """Close every connection."""

@@ -171,6 +171,10 @@ class Query:
     rewrite_question: bool = option(
         True, "Let a model rewrite a follow-up question so that it stands alone, before the search."
     )
+    rerank: bool = option(True, "Let the reranker order the passages, if one is set.")
+    min_rerank_score: float = option(
+        0.0, "Passages that the reranker scores lower are left out; 0 keeps all.", between=(0.0, 1_000.0)
+    )
     may_fall_back: bool = True
     with_answer: bool = True
     auto_refresh: bool = option(

@@ -1,7 +1,8 @@
-"""Pretrained embedding models run by optional libraries: sentence-transformers and fastembed."""
+"""Pretrained models run by optional libraries, sentence-transformers and fastembed: embedders and rerankers."""
 
 import asyncio
 import hashlib
+import importlib.util
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -14,13 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.algo.similarity import unit_vectors
-from quipu.errors import Unavailable
+from quipu.errors import InvalidInput, Unavailable
 
 SENTENCE_TRANSFORMERS_DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 FASTEMBED_DEFAULT = "BAAI/bge-small-en-v1.5"
 
+RERANKER_LIBRARIES = ("fastembed", "sentence-transformers")
+
 _PROBE = "Quipus are records kept in knotted cords."
 _TEXTS_PER_CALL = 32  # between two calls of the library the work can be cancelled
+_PAIRS_PER_CALL = 8  # of a question and a passage
 _SAMPLED_NUMBERS = 16  # of each tensor, for a fingerprint
 _SAMPLED_BYTES = 65_536  # at three places of each file, for a fingerprint
 _ONNX_FILES = ("onnx/model.onnx", "model.onnx")
@@ -81,6 +85,89 @@ def open_fastembed(model: str = "") -> "PretrainedEmbedder":
             remedy="Set embedder_model to a model it lists, if there is a network, or to a folder with model.onnx.",
         ) from error
     return PretrainedEmbedder(_FastembedModel(loaded, name))
+
+
+class CrossEncoderReranker:
+    """Scores passages with a cross-encoder in this process, from 0 to 1: the logistic function of the model's output.
+
+    The model is a folder, or a name of the library's hub or of its local copy. It is loaded by the first question, in
+    seconds. Raises Unavailable if the library is not installed, InvalidInput if no model is named.
+    """
+
+    def __init__(self, library: str, model: str) -> None:
+        if not model:
+            raise InvalidInput(
+                f"The reranker '{library}/' names no model.",
+                remedy=f'Name a folder or a model of the library, as in "{library}/BAAI/bge-reranker-base".',
+            )
+        if importlib.util.find_spec(library.replace("-", "_")) is None:
+            raise Unavailable(
+                f"The reranker {library}/{model} needs {library}, which is not installed.",
+                remedy=f"Run pip install 'quipu-rag[{library}]'.",
+            )
+        self.identity = f"{library}/{model}"
+        self._library = library
+        self._model = model
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="reranker")
+        self._score_pairs: Callable[[str, list[str]], Floats] | None = None  # set by the thread
+
+    async def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """Return one score per text, from 0 to 1; higher is better. Raises Unavailable if the model cannot be used."""
+        scores: list[float] = []
+        for start in range(0, len(texts), _PAIRS_PER_CALL):
+            batch = [text.encode("utf-8", "replace").decode("utf-8") for text in texts[start : start + _PAIRS_PER_CALL]]
+            outputs = await asyncio.get_running_loop().run_in_executor(self._thread, self._run, question, batch)
+            scores += (1 / (1 + np.exp(-np.clip(outputs, -50, 50)))).round(6).tolist()
+        return scores
+
+    async def aclose(self) -> None:
+        """Stop the thread of the model."""
+        self._thread.shutdown(wait=False)
+
+    def _run(self, question: str, texts: list[str]) -> npt.NDArray[np.float64]:
+        try:
+            if self._score_pairs is None:
+                load = _load_fastembed_reranker if self._library == "fastembed" else _load_cross_encoder
+                self._score_pairs = load(self._model)
+            outputs = np.asarray(self._score_pairs(question, texts), dtype=np.float64)
+        except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+            raise Unavailable(
+                f"{self._library} cannot use the reranker {self._model} ({_first_line(error)}).",
+                remedy="Set reranker to a model of the library, if there is a network, or to a folder with a model.",
+            ) from error
+        if outputs.shape != (len(texts),) or not np.isfinite(outputs).all():
+            raise Unavailable(
+                f"The reranker {self.identity} did not return one finite number for each text.",
+                remedy="Is it a cross-encoder with one output? Check the files of the model.",
+            )
+        return outputs
+
+
+def _load_fastembed_reranker(model: str) -> Callable[[str, list[str]], Floats]:
+    from fastembed.common import model_description  # noqa: PLC0415 - optional driver
+    from fastembed.rerank.cross_encoder import TextCrossEncoder  # noqa: PLC0415
+
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        name = _register_reranker_folder(folder, TextCrossEncoder, model_description)
+        loaded = TextCrossEncoder(name, specific_model_path=str(folder))
+    else:
+        loaded = TextCrossEncoder(model)
+    return lambda question, texts: np.array(list(loaded.rerank(question, texts)), dtype=np.float32)
+
+
+def _load_cross_encoder(model: str) -> Callable[[str, list[str]], Floats]:
+    from sentence_transformers import CrossEncoder  # noqa: PLC0415 - optional driver
+
+    folder = Path(model).expanduser()
+    loaded = CrossEncoder(str(folder) if folder.is_dir() else model)
+
+    def score(question: str, texts: list[str]) -> Floats:
+        pairs = [(question, text) for text in texts]
+        outputs = loaded.predict(pairs, activation_fn=lambda logits: logits, show_progress_bar=False)
+        return np.asarray(outputs, dtype=np.float32)
+
+    return score
 
 
 class EmbeddingLibraryModel(Protocol):
@@ -204,9 +291,7 @@ class _FastembedModel:
 
 def _register_folder(folder: Path, library: Any, description: Any) -> str:
     """Register the model in a folder with fastembed, with the pooling its files name; return its name there."""
-    onnx_file = next((path for path in _ONNX_FILES if (folder / path).is_file()), None)
-    if onnx_file is None:
-        raise ValueError(f"{folder} has no {' and no '.join(_ONNX_FILES)}")
+    onnx_file = _onnx_file(folder)
     name = f"{folder.name}@{_file_fingerprint(folder / onnx_file)}"
     if name not in {model["model"] for model in library.list_supported_models()}:
         pooling = _read_json(folder / "1_Pooling/config.json")
@@ -219,6 +304,23 @@ def _register_folder(folder: Path, library: Any, description: Any) -> str:
             model_file=onnx_file,
         )
     return name
+
+
+def _register_reranker_folder(folder: Path, library: Any, description: Any) -> str:
+    """Register the cross-encoder in a folder with fastembed; return its name there."""
+    onnx_file = _onnx_file(folder)
+    name = f"{folder.name}@{_file_fingerprint(folder / onnx_file)}"
+    if name not in {model["model"] for model in library.list_supported_models()}:
+        source = description.ModelSource(url=folder.absolute().as_uri())
+        library.add_custom_model(model=name, sources=source, model_file=onnx_file)
+    return name
+
+
+def _onnx_file(folder: Path) -> str:
+    onnx_file = next((path for path in _ONNX_FILES if (folder / path).is_file()), None)
+    if onnx_file is None:
+        raise ValueError(f"{folder} has no {' and no '.join(_ONNX_FILES)}")
+    return onnx_file
 
 
 def _read_json(path: Path) -> dict[str, object]:

@@ -54,6 +54,8 @@ class QueryOptions(TypedDict, total=False):
     user_prompt: str
     history: tuple[Turn, ...]
     rewrite_question: bool
+    rerank: bool
+    min_rerank_score: float
     may_fall_back: bool
     with_answer: bool
     auto_refresh: bool

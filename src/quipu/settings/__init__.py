@@ -168,7 +168,7 @@ class Settings(QuerySettings):
     embedder_base_url: Address = Field(None, repr=False, description="Address of the embedder's server (openai).")
     embedder_dimension: AutoDimension = Field(None, description="Length of vectors (openai); auto: the model's.")
     reranker: ModelName = Field(
-        None, description='Model that reranks passages before they are packed, as in "jina/…": docs/providers.'
+        None, description='Model that reranks passages, as in "jina/…" or "fastembed/…": docs/providers/rerankers.md.'
     )
     reranker_base_url: Address = Field(None, repr=False, description="Address of the reranker's server.")
     segmenter: Literal["pairs", "jieba"] = Field(

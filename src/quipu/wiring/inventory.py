@@ -10,7 +10,7 @@ from quipu.providers.litellm import LiteLlm
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.probe import ProbeResult, probe_chat, probe_embedder, probe_reranker
 from quipu.settings import Settings
-from quipu.wiring.models import open_remote_embedder, open_reranker
+from quipu.wiring.models import open_local_reranker, open_remote_embedder, open_reranker
 from quipu.wiring.preflight import PING
 from quipu.wiring.services import (
     ChatModel,
@@ -18,6 +18,7 @@ from quipu.wiring.services import (
     ModelService,
     chat_models,
     embedder_service,
+    local_reranker_parts,
     reranker_service,
 )
 from quipu.wrap.prices import PriceTable
@@ -65,7 +66,18 @@ def take_inventory(settings: Settings) -> Inventory:
     return Inventory(
         chats=tuple(_chats(settings, prices)),
         embedder=_from_service(embedder, "embedder", settings.embedder_model or "", prices) if embedder else None,
-        reranker=_from_service(reranker, "reranker", settings.reranker or "", prices) if reranker else None,
+        reranker=_from_service(reranker, "reranker", settings.reranker or "", prices)
+        if reranker
+        else _local_reranker(settings),
+    )
+
+
+def _local_reranker(settings: Settings) -> NamedModel | None:
+    if local_reranker_parts(settings) is None:
+        return None
+    free = Price(input=0.0, output=0.0, currency=settings.currency)
+    return NamedModel(
+        work=("reranker",), name=settings.reranker or "", host="this machine", key="", concurrency=1, price=free
     )
 
 
@@ -119,11 +131,8 @@ async def probe_models(settings: Settings) -> list[tuple[NamedModel, ProbeResult
     probes = [(model, await _probe_chat(chat)) for model, chat in inventory.chats]
     if inventory.embedder:
         probes.append((inventory.embedder, await _probe_embedder(settings, inventory.embedder)))
-    if inventory.reranker and (reranker := open_reranker(settings)):
-        try:
-            probes.append((inventory.reranker, await probe_reranker(reranker)))
-        finally:
-            await reranker.aclose()
+    if inventory.reranker:
+        probes.append((inventory.reranker, await _probe_reranker(settings, inventory.reranker)))
     return probes
 
 
@@ -153,6 +162,20 @@ async def _probe_litellm(chat: LiteLlm) -> ProbeResult:
     except QuipuError as error:
         return replace(result, problem=error.message, remedy=error.remedy)
     return replace(result, took_s=time.perf_counter() - start)
+
+
+async def _probe_reranker(settings: Settings, model: NamedModel) -> ProbeResult:
+    """Probe the reranker; a local one loads its model first."""
+    try:
+        reranker = open_reranker(settings) or open_local_reranker(settings)
+    except QuipuError as error:
+        return ProbeResult(name=model.name, host=model.host, problem=error.message, remedy=error.remedy)
+    if reranker is None:
+        return ProbeResult(name=model.name, host=model.host)
+    try:
+        return await probe_reranker(reranker, model.name, model.host)
+    finally:
+        await reranker.aclose()
 
 
 async def _probe_embedder(settings: Settings, model: NamedModel) -> ProbeResult:

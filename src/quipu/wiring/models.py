@@ -17,9 +17,18 @@ from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedder
 from quipu.providers.openai.embeddings import open_embedder as open_openai_embedder
 from quipu.providers.openai.rerank import HttpReranker
+from quipu.providers.pretrained import CrossEncoderReranker
 from quipu.settings import Settings
 from quipu.wiring.preflight import PreflightCheck, combine_checks, context_window_check, embedder_check, ping_check
-from quipu.wiring.services import TOKENIZER, ChatModel, ChatProvider, chat_models, embedder_service, reranker_service
+from quipu.wiring.services import (
+    TOKENIZER,
+    ChatModel,
+    ChatProvider,
+    chat_models,
+    embedder_service,
+    local_reranker_parts,
+    reranker_service,
+)
 from quipu.wrap.chain import EmbedderChain, LLMChain, ModelLink, RerankerChain
 from quipu.wrap.concurrency import AdaptiveLimit, ConcurrencyLimiter
 from quipu.wrap.guard import Guard
@@ -39,6 +48,7 @@ def check_settings(settings: Settings) -> None:
     names = [model.name for models in chat_models(settings).values() for model in models]
     if reranker_service(settings):
         names.append(settings.reranker or "")
+    open_local_reranker(settings)
     if settings.embedder == "openai":
         embedder_service(settings)
         names.append(settings.embedder_model or "")
@@ -63,6 +73,7 @@ def open_models(
     remote = embedder if isinstance(embedder, OpenAIEmbedder) else None
     embedder_chain = builder.embedder_chain(remote) if remote else None
     reranker = open_reranker(settings)
+    local_reranker = open_local_reranker(settings)
     checks = _chat_checks(settings, models_by_role, links_by_role, replies)
     if embedder_chain:
         checks.append(embedder_check(embedder_chain))
@@ -74,12 +85,13 @@ def open_models(
         chains={role: LLMChain(links, replies) for role, links in links_by_role.items()},
         embedder_chain=embedder_chain,
         reranker_chain=builder.reranker_chain(reranker) if reranker else None,
+        local_reranker=local_reranker,
         reading=builder.extraction_model(extraction_model) if extraction_model else ExtractionModel(),
         check=combine_checks(checks),
         n_ahead=max((model.concurrency for model in writers), default=1),
         closing=(
             *(chat.aclose for chat in chats if isinstance(chat, OpenAIChat)),
-            *(provider.aclose for provider in (remote, reranker) if provider),
+            *(provider.aclose for provider in (remote, reranker, local_reranker) if provider),
         ),
     )
 
@@ -124,9 +136,18 @@ async def open_remote_embedder(settings: Settings, measured: tuple[str, int] | N
 
 
 def open_reranker(settings: Settings) -> HttpReranker | None:
-    """Return the reranker of the settings; None if there is none."""
+    """Return the reranker of a server that the settings name; None if there is none."""
     service = reranker_service(settings)
     return HttpReranker(service.endpoint, service.model, count_tokens=TOKENIZER.count) if service else None
+
+
+def open_local_reranker(settings: Settings) -> CrossEncoderReranker | None:
+    """Return the reranker that the settings name and that runs in this process; None if there is none.
+
+    Raises Unavailable if its library is not installed, InvalidInput if no model is named.
+    """
+    parts = local_reranker_parts(settings)
+    return CrossEncoderReranker(*parts) if parts else None
 
 
 class _ChainBuilder:

@@ -12,6 +12,7 @@ from quipu.providers.local import ByteTokenizer
 from quipu.providers.openai.catalog import LITELLM, PROVIDERS, Provider, parse_model_name
 from quipu.providers.openai.chat import ChatParameters, OpenAIChat
 from quipu.providers.openai.endpoint import Endpoint, Timeouts
+from quipu.providers.pretrained import RERANKER_LIBRARIES
 from quipu.settings import Settings
 from quipu.settings.sources import FoundKey, find_key, find_secrets
 from quipu.settings.tables import RoleSettings, with_origin
@@ -110,10 +111,16 @@ def embedder_service(settings: Settings) -> ModelService:
 
 
 def reranker_service(settings: Settings) -> ModelService | None:
-    """Return the service of the reranker; None if there is none."""
-    if not settings.reranker:
+    """Return the service of the reranker; None if there is none, or if a library runs it in this process."""
+    if not settings.reranker or local_reranker_parts(settings):
         return None
     return _service(settings, settings.reranker, settings.reranker_base_url, RERANKER_KEY)
+
+
+def local_reranker_parts(settings: Settings) -> tuple[str, str] | None:
+    """Return library and model of a reranker that runs in this process; None if there is none."""
+    library, _, model = (settings.reranker or "").partition("/")
+    return (library, model) if library in RERANKER_LIBRARIES else None
 
 
 def _service(settings: Settings, name: str, base_url: str | None, own_key: str) -> ModelService:

@@ -185,3 +185,23 @@ async def test_more_passages_are_reranked_than_are_kept(watched: _Watched) -> No
     )
     assert len(evidence.chunks) == 1
     assert reranker.n_texts == [RERANK_FACTOR]
+
+
+async def test_a_question_can_do_without_the_reranker(watched: _Watched) -> None:
+    reranker = Reranker()
+    components = _components(watched, reranker=reranker)
+    plain = await _evidence(_components(watched), strategy="naive", min_similarity=-1.0)
+    assert await _evidence(components, strategy="naive", min_similarity=-1.0, rerank=False) == plain
+    assert reranker.n_texts == []
+
+
+async def test_passages_that_the_reranker_scores_too_low_are_left_out(watched: _Watched) -> None:
+    components = _components(watched, reranker=Reranker())
+    everything = await _evidence(components, strategy="naive", min_similarity=-1.0)
+    scores = [hit.score for hit in everything.chunks]
+    limit = max(scores)
+    evidence = await _evidence(components, strategy="naive", min_similarity=-1.0, min_rerank_score=limit)
+    assert [hit.id for hit in evidence.chunks] == [hit.id for hit in everything.chunks if hit.score >= limit]
+    n_left_out = len(scores) - len(evidence.chunks)
+    assert n_left_out > 0
+    assert any(f"left out: {n_left_out} passage" in note for note in evidence.notes)

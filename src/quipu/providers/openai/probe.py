@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from quipu.errors import QuipuError
 from quipu.model.chat import ChatRequest, Completion, Message, Role
+from quipu.ports.providers import Reranker
 from quipu.providers.openai.catalog import JsonSupport
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
 from quipu.providers.openai.endpoint import Target
 from quipu.providers.openai.errors import Unreachable, context_window_remedy
 from quipu.providers.openai.reply import value_at
-from quipu.providers.openai.rerank import HttpReranker
 from quipu.providers.openai.session import find_context_window, list_models
 from quipu.text.thinking import strip_thinking
 
@@ -67,7 +67,7 @@ async def probe_chat(chat: OpenAIChat, clock: Callable[[], float] = time.perf_co
     try:
         reply = await chat.complete(_REQUEST, lambda text: arrivals.append(clock()) if text else None)
     except QuipuError as error:
-        return _failed(chat.target, error)
+        return _failed(chat.target.name, chat.target.endpoint.host, error)
     took_s = clock() - started
     listed = [model.name for model in await list_models(chat.session)]
     window = await find_context_window(chat.session)
@@ -93,28 +93,30 @@ async def probe_embedder(embedder: OpenAIEmbedder, clock: Callable[[], float] = 
     try:
         dimension = await embedder.measure()
     except QuipuError as error:
-        return _failed(embedder.target, error)
+        return _failed(embedder.target.name, embedder.target.endpoint.host, error)
     took_s = clock() - started
     host = embedder.target.endpoint.host
     return ProbeResult(name=embedder.target.name, host=host, dimension=dimension, took_s=took_s)
 
 
-async def probe_reranker(reranker: HttpReranker, clock: Callable[[], float] = time.perf_counter) -> ProbeResult:
-    """Probe a reranker with two texts."""
+async def probe_reranker(
+    reranker: Reranker, name: str, host: str, clock: Callable[[], float] = time.perf_counter
+) -> ProbeResult:
+    """Probe a reranker, of a server or of this process, with two texts."""
     started = clock()
     try:
         scores = await reranker.score("What are quipus?", [_PASSAGE, "Rain fell on the harbour all day."])
     except QuipuError as error:
-        return _failed(reranker.target, error)
+        return _failed(name, host, error)
     took_s = clock() - started
     advice = () if scores[0] > scores[1] else ("It gives an unrelated text the higher score: is it a reranker?",)
-    return ProbeResult(name=reranker.target.name, host=reranker.target.endpoint.host, took_s=took_s, advice=advice)
+    return ProbeResult(name=name, host=host, took_s=took_s, advice=advice)
 
 
-def _failed(target: Target, error: QuipuError) -> ProbeResult:
+def _failed(name: str, host: str, error: QuipuError) -> ProbeResult:
     return ProbeResult(
-        name=target.name,
-        host=target.endpoint.host,
+        name=name,
+        host=host,
         is_reachable=not isinstance(error, Unreachable),
         problem=error.message,
         remedy=error.remedy,

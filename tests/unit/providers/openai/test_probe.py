@@ -150,15 +150,15 @@ async def test_an_embedder_is_described(server: ServerHandle) -> None:
 async def test_a_reranker_is_described(server: ServerHandle) -> None:
     server.configure(Script(answering=ReplyRules(replies=(CannedReply(text="x"),))))
     reranker = HttpReranker(endpoint(server.base_url, "jina"), "m", count_tokens=count)
-    found = await probe_reranker(reranker, _clock())
+    found = await probe_reranker(reranker, "jina/m", "here", _clock())
     await reranker.aclose()
-    assert (found.problem, found.advice, found.took_s) == ("", (), 1.0)
+    assert (found.name, found.host, found.problem, found.advice, found.took_s) == ("jina/m", "here", "", (), 1.0)
     upside_down = reply({"results": [{"index": 0, "relevance_score": 0}, {"index": 1, "relevance_score": 1}]})
     async with answering(upside_down) as raw:
         odd = HttpReranker(endpoint(raw.url, "jina"), "m", count_tokens=count)
-        assert "is it a reranker?" in (await probe_reranker(odd)).advice[0]
+        assert "is it a reranker?" in (await probe_reranker(odd, "jina/m", "here")).advice[0]
         await odd.aclose()
     async with answering(failure(500, "no")) as raw:
         broken = HttpReranker(endpoint(raw.url, "jina"), "m", count_tokens=count)
-        assert "answered 500" in (await probe_reranker(broken)).problem
+        assert "answered 500" in (await probe_reranker(broken, "jina/m", "here")).problem
         await broken.aclose()
