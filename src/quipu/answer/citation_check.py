@@ -16,10 +16,9 @@ from quipu.answer.answer_input import AnswerInput, passages_by_number
 from quipu.answer.context import Passage
 from quipu.answer.sentences import QuotableSentence, WeightedStatement, quotable_sentences
 from quipu.model.answer import Citation, Statement
-from quipu.text.content_terms import content_terms, content_terms_of, stem
 from quipu.text.languages import languages_differ
 from quipu.text.sentences import sentence_spans
-from quipu.text.words import Words, split_words
+from quipu.text.words import Words, content_terms, content_terms_of, split_words, stem
 
 # A second sentence of a passage is cited too, if it adds so much of the statement's weighted words.
 MIN_NEW_SHARE = 0.25

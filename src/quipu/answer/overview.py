@@ -12,8 +12,8 @@ from quipu.answer.quotation import Quote
 from quipu.answer.quote_sources import DocumentGroup, QuoteSources
 from quipu.answer.sentence_scores import sentence_bounds
 from quipu.answer.text_blocks import BlockKind, is_licence
-from quipu.text.content_terms import content_terms_of
 from quipu.text.formatting import format_count
+from quipu.text.words import content_terms_of
 
 MAX_BEGINNING = 350
 MAX_SECTIONS = 300  # characters of the line that lists them

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from quipu.text.content_terms import content_terms_of
 from quipu.text.questions import AnswerType, expected_answer_type
+from quipu.text.words import content_terms_of
 
 MAX_TERM_WORDS = 6  # a longer phrase after "what is" is a description, not a term to define
 MAX_PARTS = 3

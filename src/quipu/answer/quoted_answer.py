@@ -12,8 +12,8 @@ from quipu.answer.question_kind import QuestionKind
 from quipu.answer.quotation import Quote, choose_quotes
 from quipu.model.answer import Citation
 from quipu.model.query import Filter, Query
-from quipu.text.content_terms import content_terms_of
 from quipu.text.formatting import format_count
+from quipu.text.words import content_terms_of
 
 EXTRACTIVE = "extractive"
 NOTHING_FOUND = "I found no answer to this."

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from quipu.answer.passage_text import PassageText, Span
 from quipu.answer.question_kind import QuestionKind, QuestionPart
 from quipu.answer.text_blocks import BlockKind, TextBlock, is_licence
-from quipu.text.content_terms import STOP_WORDS, content_terms_of, stem
 from quipu.text.questions import AnswerType, offers_answer
 from quipu.text.sentences import sentence_spans
 from quipu.text.unicode import is_unspaced
-from quipu.text.words import fold_accents
+from quipu.text.words import STOP_WORDS, content_terms_of, fold_accents, stem
 
 PAIR_WEIGHT = 0.5  # of a pair of characters: a word of n characters has n - 1 pairs
 MAX_SENTENCE_CHARS = 280  # a longer sentence is scored in pieces

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from quipu.answer.context import Passage
 from quipu.model.graph import Chunk
-from quipu.text.content_terms import content_terms, content_terms_of
 from quipu.text.sentences import sentence_spans
-from quipu.text.words import Words, split_words
+from quipu.text.words import Words, content_terms, content_terms_of, split_words
 
 MIN_QUOTE_WORDS = 20  # a shorter sentence is quoted with the next of its line: "Awesome!" says nothing alone
 

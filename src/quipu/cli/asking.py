@@ -1,5 +1,6 @@
 """The options of every command that asks a question, and the query they make."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import wraps
@@ -7,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_origin
 
 import click
 
-from quipu.cli.inputs import parse_condition, parse_date
-from quipu.cli.options import QuipuCommand, SectionOption
+from quipu.cli.options import QuipuCommand, SectionOption, parse_date
 from quipu.cli.progress import progress
 from quipu.model.options import Option as QueryOption
 from quipu.model.options import options_in
-from quipu.model.query import Filter, Query
+from quipu.model.query import ComparisonOperator, Condition, Filter, Query
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
@@ -22,6 +22,24 @@ Command = Callable[..., int | None]
 Option = Callable[[Command], Command]
 
 _USED_STRATEGIES = "quipu.strategy_options"
+
+_COMPARISONS: dict[str, ComparisonOperator] = {
+    "=": "=",
+    "==": "=",
+    "!=": "!=",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+    "~": "contains",
+    "in": "in",
+    "exists": "exists",
+}
+_CONDITION = re.compile(
+    r"\s*(?P<field>[^\s=!<>~]+)\s*"
+    r"(?:(?P<sign>==?|!=|<=?|>=?|~)(?![=!<>~])|\s(?P<word>in|exists)(?=\s|$))"
+    r"\s*(?P<value>.*?)\s*"
+)
 
 
 class QuestionCommand(QuipuCommand):
@@ -131,3 +149,15 @@ async def prepared(engine: "Quipu", query: Query) -> Query:
         with progress() as on_event:
             await engine.prepare(query, on_event)
     return query
+
+
+def parse_condition(text: str) -> Condition:
+    """Return the condition written as `region=Asia`, `year >= 1500`, `topic ~ road`, `language in en,ru`."""
+    match = _CONDITION.fullmatch(text)
+    word = match and (match["sign"] or match["word"])
+    if not match or not word or not (match["value"] or word == "exists"):
+        raise click.UsageError(
+            f"--where {text!r} is not a condition: write field, comparison, value, as in region=Asia."
+            " Comparisons: = != < <= > >= ~ (contains) in exists."
+        )
+    return Condition(field=match["field"], operator=_COMPARISONS[word], value=match["value"])

@@ -1,5 +1,6 @@
 """The options of every command, and the look of help pages."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,6 +12,7 @@ import quipu
 from quipu.model.usage import USD
 
 _META = "quipu."
+_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?")
 _SHARED = "Shared options, before or after the command"
 
 
@@ -162,3 +164,10 @@ budget_option = click.option(
 no_model_option = click.option(
     "--no-model", "has_no_model", is_flag=True, help="Use no language model, even if one is set."
 )
+
+
+def parse_date(text: str) -> str:
+    """Return a date unchanged if it has the form of ISO 8601: a year, a month (1907-05), a day or a time."""
+    if text and not _DATE.fullmatch(text):
+        raise click.UsageError(f"{text!r} is not a date: write 1907, 1907-05 or 1907-05-31.")
+    return text

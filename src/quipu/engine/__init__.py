@@ -15,7 +15,7 @@ from typing import Any, Self, Unpack
 
 from quipu.derive.embedding import embed_stale
 from quipu.engine import lookups
-from quipu.engine.answering import answer_question, find_evidence, search, stream_answer
+from quipu.engine.answering import answer_question, find_evidence, ignore_piece, search, stream_answer
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
 from quipu.engine.ingestion import (
@@ -30,7 +30,7 @@ from quipu.engine.refresh import RefreshScope, derivation_lease, drop_derivation
 from quipu.engine.status import DerivationStates, plan_refresh, read_status
 from quipu.ingest.queue import EnqueueResult, enqueue_documents
 from quipu.ingest.sources import text_source
-from quipu.model.answer import Answer, AnswerPiece, Comparison, PieceSink, ignore_piece
+from quipu.model.answer import Answer, AnswerPiece, Comparison, PieceSink
 from quipu.model.chunking import Chunking
 from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.derivation import DerivationState

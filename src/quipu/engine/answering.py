@@ -18,7 +18,7 @@ from quipu.engine.reopenable_view import (
 )
 from quipu.engine.status import DerivationStates, with_remedy
 from quipu.errors import QuipuError
-from quipu.model.answer import Answer, AnswerPiece, PieceSink, ignore_piece
+from quipu.model.answer import Answer, AnswerPiece, PieceSink
 from quipu.model.chat import Role
 from quipu.model.evidence import Evidence, Hit, Timing
 from quipu.model.graph import Chunk, chunk_text
@@ -29,8 +29,7 @@ from quipu.retrieve import strategy_named
 from quipu.retrieve.question import understand_question
 from quipu.retrieve.strategy import Tools
 from quipu.text.formatting import format_count
-from quipu.wrap.embedder import WrappedEmbedder, guard_layer
-from quipu.wrap.guard import ServiceCall
+from quipu.wrap.embedder import Embed, EmbedCall, EmbedderLayer, Vectors, WrappedEmbedder
 
 RERANK_FACTOR = 3  # with a reranker, so many times more passages are searched than are kept
 _STRATEGY_ROLES = frozenset({Role.KEYWORDS, Role.ANSWER})  # a strategy may ask models only where both are set
@@ -48,6 +47,10 @@ class SearchOutcome:
     counter: CallCounter
     timings: tuple[Timing, ...]
     stale: tuple[str, ...]
+
+
+def ignore_piece(piece: AnswerPiece) -> None:
+    """Discard a piece: the default PieceSink."""
 
 
 async def answer_question(
@@ -143,7 +146,7 @@ async def _run_strategy(query: Query, view: ReopenableView, components: Componen
 
 def _question_embedder(view: ReopenableView, components: Components, counter: CallCounter) -> Embedder:
     metered = components.models.embedder(components.embedder, counter.meter)
-    layers = [guard_layer([MatchingVectors(metered, components.store)])]
+    layers: list[EmbedderLayer] = [MatchingVectors(metered, components.store)]
     is_remote = components.models.embedder_chain is not None
     return WrappedEmbedder(metered, [ViewReleasingLayer(view), *layers] if is_remote else layers)
 
@@ -159,10 +162,10 @@ class MatchingVectors:
         self._embedder = embedder
         self._store = store
 
-    async def run(self, work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:
-        """Return what `work` returns."""
+    async def __call__(self, call: EmbedCall, below: Embed) -> Vectors:
+        """Return what the layer below returns."""
         await self._store.set_embedder(self._embedder.identity, self._embedder.dimension)
-        return await work()
+        return await below(call)
 
 
 async def rerank(query: Query, evidence: Evidence, chunks: Sequence[Chunk], reranker: Reranker) -> Evidence:

@@ -94,10 +94,6 @@ class AnswerPiece:
 PieceSink = Callable[[AnswerPiece], None]
 
 
-def ignore_piece(piece: AnswerPiece) -> None:
-    """Discard a piece: the default PieceSink."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedChunk:
     """A passage that a strategy retrieved: its id, its document, its score and the reason for it."""

@@ -35,8 +35,8 @@ from quipu.retrieve.steps.communities import reports_of
 from quipu.retrieve.steps.local_search import Neighbourhood, rank_passages, read_neighbourhood
 from quipu.retrieve.steps.vector_search import embed, find_nearest, hits_by_cosine
 from quipu.retrieve.strategy import Strategy, Tools
-from quipu.text.content_terms import content_terms_of
 from quipu.text.formatting import format_count
+from quipu.text.words import content_terms_of
 
 MAX_ENTITIES = 10
 REPORT_SHARE, GRAPH_SHARE = 0.15, 0.35

@@ -36,10 +36,9 @@ from quipu.retrieve.steps.graph_walk import round_scores, top_chunks, top_entiti
 from quipu.retrieve.steps.keywords import find_low_level_keywords
 from quipu.retrieve.steps.vector_search import embed, score_all_passages
 from quipu.retrieve.strategy import Strategy, Tools
-from quipu.text.content_terms import content_terms, content_terms_of
 from quipu.text.names import count_occurrences, entity_key, group_by_anchor, name_forms
 from quipu.text.sentences import sentence_spans
-from quipu.text.words import Words, split_words
+from quipu.text.words import Words, content_terms, content_terms_of, split_words
 
 N_BY_WORDS = 100  # passages that full text scores
 N_SIMILAR = 60  # passages of the subgraph by similarity

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from anyascii import anyascii
 
-from quipu.text.content_terms import STOP_WORDS
 from quipu.text.unicode import MARKS, UNSPACED, is_unspaced
-from quipu.text.words import ACRONYM, Word, Words, contains_word, fold_accents, is_acronym, split_words
+from quipu.text.words import ACRONYM, STOP_WORDS, Word, Words, contains_word, fold_accents, is_acronym, split_words
 
 MAX_KEY_LENGTH = 200
 

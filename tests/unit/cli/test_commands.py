@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from quipu.cli.inputs import parse_condition, parse_metadata
+from quipu.cli.asking import parse_condition
+from quipu.cli.commands.add import parse_metadata
 from quipu.errors import Unavailable
 from quipu.model.chunking import Chunking
 from quipu.model.document import Document, DocumentStatus, SourceDocument

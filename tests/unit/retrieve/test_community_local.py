@@ -18,7 +18,7 @@ from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.community_local import fit_entities, retrieve
 from quipu.retrieve.steps.local_search import read_neighbourhood
 from quipu.testing.facts import claim
-from quipu.text.content_terms import STOP_WORDS
+from quipu.text.words import STOP_WORDS
 from tests.unit.retrieve.communities import trades
 from tests.unit.retrieve.fakes import Library, page, titles
 from tests.unit.retrieve.random_world import QUESTION, World, cosines, settle, world

@@ -6,7 +6,7 @@ from quipu.model.graph import Claim
 from quipu.retrieve import community_local
 from quipu.retrieve.community_local import MAX_CLAIMS, rank_claims, select_claims
 from quipu.testing.facts import claim, document, entity, passage
-from quipu.text.content_terms import content_terms_of
+from quipu.text.words import content_terms_of
 from tests.unit.retrieve.fakes import Library
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.text.content_terms import content_terms_of, stem
+from quipu.text.words import content_terms_of, stem
 
 
 @pytest.mark.parametrize(

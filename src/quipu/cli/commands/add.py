@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quipu.cli.inputs import parse_metadata
 from quipu.cli.options import QuipuCommand, budget_option, no_model_option
 from quipu.cli.output import emit
 from quipu.cli.progress import progress
@@ -17,7 +16,7 @@ from quipu.cli.results import finish_adding, render_estimate
 from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidDocument
 from quipu.model.chunking import TAKES, Chunking
-from quipu.model.document import Metadata, SourceDocument
+from quipu.model.document import Metadata, MetadataValue, SourceDocument
 from quipu.model.event import Event
 from quipu.model.results import AddResult
 from quipu.model.usage import Estimate
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 _STDIN = "-"
 _TEXT_TYPE = "text/markdown"
+_BOOLEANS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,3 +253,26 @@ def _read_stdin() -> str:
             f"Standard input is not UTF-8 text (byte {error.start}).",
             remedy="Convert it, as in `iconv -f WINDOWS-1251 -t UTF-8`, or add it as a file.",
         ) from None
+
+
+def parse_metadata(pairs: tuple[str, ...]) -> Metadata:
+    """Return `key=value` pairs as metadata: true, false and numbers are converted, all other values are texts."""
+    return dict(_pair(pair) for pair in pairs)
+
+
+def _pair(text: str) -> tuple[str, MetadataValue]:
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip():
+        raise click.UsageError(f"--meta {text!r} is not key=value.")
+    return key.strip(), _natural(value.strip())
+
+
+def _natural(value: str) -> MetadataValue:
+    """Return a boolean or number if `value` is written like one; not `nan`, not `1_000`, not `007`."""
+    if value.casefold() in _BOOLEANS:
+        return _BOOLEANS[value.casefold()]
+    if re.fullmatch(r"-?(0|[1-9]\d*)", value):
+        return int(value)
+    if re.fullmatch(r"-?(0|[1-9]\d*)\.\d+", value):
+        return float(value)
+    return value

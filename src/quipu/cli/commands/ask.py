@@ -1,5 +1,6 @@
 """`quipu ask`: answer a question from the index, with citations."""
 
+import json
 from contextlib import aclosing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -9,17 +10,44 @@ import click
 
 from quipu.cli.answers import AnsweredQuestion, render_answers, render_raw
 from quipu.cli.asking import Option, QuestionCommand, filter_options, keyword_options, parse_query, prepared
-from quipu.cli.inputs import read_history, text_or_file
 from quipu.cli.options import budget_option, no_model_option, shared
 from quipu.cli.output import stdout, write_json
 from quipu.cli.progress import Watcher, watching
 from quipu.cli.session import load_settings, with_engine
+from quipu.errors import InvalidInput
 from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.chat import Role
-from quipu.model.query import Filter, Query
+from quipu.model.query import Filter, Query, Turn
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
+
+
+MAX_BYTES = 1_000_000  # a longer file is not a prompt or a history, or it never ends
+_REMEDY = 'Write a JSON list, as in [{"role": "user", "text": "Who was Alice Kober?"}].'
+
+
+def text_or_file(ctx: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Return the text of an option, or the content of the file named behind an @; a callback for click."""
+    if not value.startswith("@"):
+        return value
+    try:
+        return read_text(Path(value[1:]).expanduser()).strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise click.BadParameter(f"{value[1:]} cannot be read ({reason}).", ctx, parameter) from None
+
+
+def read_text(file: Path) -> str:
+    """Return the text of a file. Raises OSError; ValueError with the reason where it is too long or is not text."""
+    with file.open("rb") as opened:
+        content = opened.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"it holds more than {MAX_BYTES:,} bytes")
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8 text") from None
 
 
 def _prompt_option(name: str, description: str) -> Option:
@@ -142,3 +170,25 @@ def _lean(answer: Answer, output: str | None) -> Answer:
         context=answer.context if output == "context" else "",
         prompt=answer.prompt if output == "prompt" else "",
     )
+
+
+def read_history(file: Path) -> tuple[Turn, ...]:
+    """Return the turns in a JSON file: a list of objects with role (user or assistant) and text (or content)."""
+    try:
+        turns = json.loads(read_text(file))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"The history {file} cannot be read: {error}.", remedy=_REMEDY) from None
+    if not isinstance(turns, list):
+        raise InvalidInput(f"The history {file} is not a list.", remedy=_REMEDY)
+    return tuple(_turn(turn, number, file) for number, turn in enumerate(turns, 1))
+
+
+def _turn(turn: object, number: int, file: Path) -> Turn:
+    if isinstance(turn, dict):
+        role, text = turn.get("role"), turn.get("text", turn.get("content"))
+        if isinstance(text, str):
+            if role == "user":
+                return Turn(role="user", text=text)
+            if role == "assistant":
+                return Turn(role="assistant", text=text)
+    raise InvalidInput(f"Turn {number} of {file} has no role (user or assistant) or no text.", remedy=_REMEDY)

@@ -12,10 +12,10 @@ from quipu.ingest.local.lexicon import is_common_word
 from quipu.ingest.local.occurrences import Cue
 from quipu.ingest.local.script_rules import find_chinese_names
 from quipu.model.extraction import ChunkInput
-from quipu.text.content_terms import STOP_WORDS
 from quipu.text.names import entity_key
 from quipu.text.sentences import sentence_spans
 from quipu.text.unicode import UNSPACED
+from quipu.text.words import STOP_WORDS
 
 MAX_STEM_CUT = 3  # letters at a word's end that an inflection may change
 MIN_STEM = 4

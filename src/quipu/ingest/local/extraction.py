@@ -4,14 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from quipu.ingest.local.aliases import find_bracketed_aliases, stated_aliases
 from quipu.ingest.local.candidates import Candidate, entity_limit, fold_occurrences, most_salient
 from quipu.ingest.local.capitalised_names import find_capitalised
 from quipu.ingest.local.entity_types import entity_type
 from quipu.ingest.local.occurrences import Cue, Occurrence, SentenceIndex
 from quipu.ingest.local.pattern_names import find_quoted, find_speakers, find_terms
 from quipu.ingest.local.prose import prose
-from quipu.ingest.local.relations import MAX_RELATIONS, relate_candidates
+from quipu.ingest.local.relations import MAX_RELATIONS, find_bracketed_aliases, relate_candidates, stated_aliases
 from quipu.ingest.local.script_rules import find_chinese_names
 from quipu.ingest.local.titles import find_in_headings, find_in_title, headings_in
 from quipu.model.extraction import ChunkInput, ExtractedAlias, ExtractedEntity, ExtractedRelation, Extraction

@@ -10,10 +10,9 @@ from quipu.ingest.local.extraction import extract_chunk
 from quipu.model.extraction import GlossaryTerm, TypeRule
 from quipu.model.graph import OTHER_TYPE, Chunk
 from quipu.model.tuning import TypeCount
-from quipu.text.content_terms import STOP_WORDS, stem
 from quipu.text.names import entity_key
 from quipu.text.unicode import is_unspaced
-from quipu.text.words import split_words
+from quipu.text.words import STOP_WORDS, split_words, stem
 
 MAX_SUCH_AS = 3  # example names of a type
 MAX_TERMS = 12  # of the glossary

@@ -19,7 +19,7 @@ from quipu.model.tuning import SampledChunk, TuningOrigin
 from quipu.model.usage import Price
 from quipu.ports.providers import LLM
 from quipu.ports.store import ReadView
-from quipu.text.content_terms import content_terms_of
+from quipu.text.words import content_terms_of
 
 MAX_DOCUMENTS = 200  # that are read, however many there are
 MAX_COUNTED = 100  # chunks in which rules count names

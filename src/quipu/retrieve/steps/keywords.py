@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from quipu.model.evidence import Scored, Seed
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.text.content_terms import STOP_WORDS
 from quipu.text.names import entity_key, name_forms
 from quipu.text.unicode import is_unspaced
-from quipu.text.words import Words, split_words
+from quipu.text.words import STOP_WORDS, Words, split_words
 
 # A name that occurs in 20 % of the chunks carries at most ln 5 = 1.6 nats of information, so rarer names decide better.
 MAX_CHUNK_SHARE = 0.2

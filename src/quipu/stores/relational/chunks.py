@@ -17,11 +17,11 @@ from quipu.ports.derivation_view import DerivationCounts, Sentence
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.jobs import metadata_from_json
 from quipu.stores.relational.snapshot import ALLOWED_DOCUMENT, Lookup, Snapshot, cached_values, in_order
 from quipu.stores.relational.sql import (
     ByValues,
     insert_rows,
+    metadata_from_json,
     next_rid,
     read_number,
     select_in,

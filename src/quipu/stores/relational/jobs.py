@@ -3,7 +3,6 @@
 A document has at most one job. A newer job replaces an older one, unless it is for the same content.
 """
 
-import json
 import os
 import socket
 import sys
@@ -17,9 +16,17 @@ from sqlalchemy import Connection, Row, bindparam, case, func, or_, select
 
 from quipu.model.chunking import chunking_from_json
 from quipu.model.delta import DocumentFacts, ExtractionReply, Job, JobFailure
-from quipu.model.document import DocumentStatus, Metadata, SourceDocument
+from quipu.model.document import DocumentStatus, SourceDocument
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import ByValues, insert_rows, read_meta, read_number, to_json, write_meta
+from quipu.stores.relational.sql import (
+    ByValues,
+    insert_rows,
+    metadata_from_json,
+    read_meta,
+    read_number,
+    to_json,
+    write_meta,
+)
 
 WAITING = (DocumentStatus.QUEUED, DocumentStatus.REMOVING)
 WORKING = (DocumentStatus.PARSING, DocumentStatus.EXTRACTING)
@@ -175,11 +182,6 @@ def retry(connection: Connection, document_ids: Sequence[str] | None) -> int:
     if document_ids is not None:
         statement = statement.where(_j.document.in_(document_ids))
     return connection.execute(statement.values(status=_first_status(), error="")).rowcount
-
-
-def metadata_from_json(text: str) -> Metadata:
-    """Return metadata from a JSON object; arrays become tuples."""
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
 
 
 def _first_status() -> Any:

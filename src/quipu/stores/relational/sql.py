@@ -36,6 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import CreateColumn
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from quipu.model.document import Metadata
 from quipu.stores.relational import schema as s
 
 T = TypeVar("T")
@@ -357,6 +358,11 @@ def deflate(text: str) -> bytes:
 def inflate(packed: bytes) -> str:
     """Return the text that `deflate` compressed."""
     return zlib.decompress(packed).decode("utf-8", "surrogatepass")
+
+
+def metadata_from_json(text: str) -> Metadata:
+    """Return metadata from a JSON object; arrays become tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
 
 
 def create_indexes(connection: Connection, *tables: Table) -> None:

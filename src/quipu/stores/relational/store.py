@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TypeVar
 
 from sqlalchemy import Connection, inspect
@@ -64,7 +65,6 @@ class RelationalStore:
         self._analyzer = analyzer or Analyzer()
         self._bloom = BloomFilter()
         self._lease_s = lease_s
-        self._owner = jobs.new_owner()
         self._lock = asyncio.Lock()
         self._is_closed = False
         self._caches = SnapshotCaches()
@@ -72,6 +72,10 @@ class RelationalStore:
         self._embedder: tuple[str, int] | None = None
         self._find_requests = replies.RequestCoalescer(self._find)
         self._keep_requests = replies.RequestCoalescer(self._keep)
+
+    @cached_property
+    def _owner(self) -> str:
+        return jobs.new_owner()  # reading needs no owner
 
     async def prepare(self, *, any_tokenizer: bool = False) -> None:
         """Create or migrate the tables; must be called once, before anything else.

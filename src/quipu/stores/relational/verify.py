@@ -23,8 +23,7 @@ from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log, chunks, cluster_writes, replies, summaries
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import metadata_rows
-from quipu.stores.relational.jobs import metadata_from_json
-from quipu.stores.relational.sql import Backend, blocks, texts_from_json
+from quipu.stores.relational.sql import Backend, blocks, metadata_from_json, texts_from_json
 from quipu.stores.relational.text_index import chunk_words, index_terms, spelling_rows
 from quipu.stores.relational.vector_writes import OWNERS
 from quipu.stores.relational.vectors import owner_hashes

@@ -19,9 +19,8 @@ from quipu.testing.scripted.records import (
 )
 from quipu.testing.scripted.reply_shapes import build_instance, distort_reply, records_to_json, write_records
 from quipu.testing.scripted.script import EXTRACTIONS, FaultName, ReplyRules, RequestKind
-from quipu.text.content_terms import content_terms
 from quipu.text.questions import answer_entity_types
-from quipu.text.words import split_words
+from quipu.text.words import content_terms, split_words
 
 _MAX_FOLLOW_UPS = 5
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from quipu.ingest.local.aliases import abbreviates
 from quipu.ingest.local.extraction import extract_chunk
+from quipu.ingest.local.relations import abbreviates
 from quipu.model.extraction import ChunkInput
 
 
