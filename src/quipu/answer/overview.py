@@ -3,6 +3,8 @@
 Nothing is made beforehand and nothing is written: it consists of quotes, headings and names.
 """
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,11 +18,14 @@ from quipu.text.formatting import format_count
 from quipu.text.words import content_terms_of
 
 MAX_BEGINNING = 350
-MAX_SECTIONS = 300  # characters of the line that lists them
+MAX_SECTIONS = 400  # characters of the line that lists them
 MAX_GROUP_QUOTE = 140
 N_CENTRAL = 3
-MIN_SENTENCE, MAX_SENTENCE = 40, 240
-_SENTENCE_RANGE_CJK = (15, 120)
+MIN_PARAGRAPH = 40
+MIN_SENTENCE, MAX_SENTENCE = 60, 240
+_MIN_PARAGRAPH_CJK = 15
+_SENTENCE_RANGE_CJK = (20, 120)
+_SENTENCE_END = re.compile(r"[.!?。！？…][\"'»”’)\]*_`]*$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +52,13 @@ def _document_parts(sources: QuoteSources) -> Iterator[OverviewPart]:
     passages = [read_passage(chunk, 1.0, {}) for chunk in sources.document]
     beginning = next((quote for passage in passages[:3] if (quote := _beginning(passage, MAX_BEGINNING))), None)
     title = sources.document[0].title
+    headings = {heading.casefold() for passage in passages for heading in passage.chunk.headings} | {title.casefold()}
+    names = [name for name in sources.names if name.casefold() not in headings]
     yield OverviewPart(label=title, quote=beginning)
     if sections := _section_names(passages, title):
         yield OverviewPart(label=f"Sections: {sections}")
-    if sources.names:
-        yield OverviewPart(label=f"Named most: {', '.join(sources.names)}")
+    if names:
+        yield OverviewPart(label=f"Named most: {', '.join(names)}")
     for quote in _central_quotes(passages, beginning):
         yield OverviewPart(quote=quote)
 
@@ -86,8 +93,9 @@ def _cut(text: str, start: int, n_chars: int) -> int:
 
 
 def _is_prose(content: str) -> bool:
-    least = _SENTENCE_RANGE_CJK[0] if _is_unspaced(content) else MIN_SENTENCE
-    return len(content) >= least and not content.lstrip().startswith((":", "<", "|", "..", "["))
+    least = _MIN_PARAGRAPH_CJK if _is_unspaced(content) else MIN_PARAGRAPH
+    is_markup = content.lstrip().startswith((":", "<", "|", "..", "[", "> ["))
+    return len(content) >= least and not is_markup and _SENTENCE_END.search(content.rstrip()) is not None
 
 
 def _is_unspaced(content: str) -> bool:
@@ -95,19 +103,25 @@ def _is_unspaced(content: str) -> bool:
 
 
 def _section_names(passages: Sequence[PassageText], title: str) -> str:
-    """Return the headings of the highest levels, as many as fit, from all over the document."""
-    names: list[str] = []
+    """Return the headings of the highest levels, as many levels as fit; a selection where the highest alone is long.
+
+    Lines of the text that look like headings are the lowest level.
+    """
+    paths: list[tuple[str, ...]] = []
     for passage in passages:
-        names += passage.chunk.headings[-1:]
-        names += [
-            passage.text[block.start : block.end].split("\n")[0].strip("# =\n")
-            for block in passage.blocks
-            if block.kind is BlockKind.HEADING
-        ]
-    distinct = [name for name in dict.fromkeys(names) if name and name != title and not is_licence(name)]
-    length = sum(len(name) + 3 for name in distinct)
-    step = max(1, -(-length // MAX_SECTIONS))
-    return " · ".join(distinct[::step])[: MAX_SECTIONS + 40]
+        headings = passage.chunk.headings
+        lines = [block for block in passage.blocks if block.kind is BlockKind.HEADING]
+        names_of_lines = [passage.text[line.start : line.end].split("\n")[0].strip("# =\n") for line in lines]
+        paths += [headings, *((*headings, name) for name in names_of_lines)]
+    names: list[str] = []
+    for depth in range(1, max(map(len, paths), default=0) + 1):
+        above = dict.fromkeys(name for path in paths for name in path[:depth])
+        deeper = [name for name in above if name and name != title and name[0] not in "[_" and not is_licence(name)]
+        length = sum(len(name) + 3 for name in deeper)
+        if names and length > MAX_SECTIONS:
+            break
+        names = deeper[:: max(1, -(-length // MAX_SECTIONS))]
+    return " · ".join(names)[: MAX_SECTIONS + 40]
 
 
 def _central_quotes(passages: Sequence[PassageText], beginning: Quote | None) -> Iterator[Quote]:
@@ -128,9 +142,9 @@ def _central_quotes(passages: Sequence[PassageText], beginning: Quote | None) ->
 
 
 def _centrality(sentence: str, counts: Counter[str]) -> float:
-    """Return the mean frequency of a sentence's words, in chunks, higher for sentences of more words."""
+    """Return how frequent a sentence's words are in the chunks, on a logarithmic scale, higher for longer sentences."""
     terms = set(content_terms_of(sentence))
-    return sum(counts[term] for term in terms) / (len(terms) + 4) if terms else 0.0
+    return math.fsum(math.log1p(counts[term]) for term in terms) / math.sqrt(len(terms) + 4)
 
 
 def _sentences(passage: PassageText) -> Iterator[Quote]:

@@ -103,7 +103,7 @@ def choose_quotes(
     parts = list(zip(question.parts, passages_by_part, strict=True))
     n_parts = len(parts)
     if n_parts > 1:
-        limits = replace(limits, n_quotes=1 if n_parts > 2 else limits.n_quotes, total=limits.total)
+        limits = replace(limits, n_quotes=1 if n_parts > 2 else limits.n_quotes)
     quotes: list[Quote] = []
     for part, passages in parts:
         for quote in _quotes_of_part(part, question, passages, weights, limits):

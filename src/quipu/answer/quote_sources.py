@@ -5,7 +5,7 @@ that follows vectors or the graph may leave out the passage that says it in the 
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from posixpath import commonprefix
@@ -18,12 +18,14 @@ from quipu.model.evidence import Evidence, Scored
 from quipu.model.graph import Chunk, EntityMention
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
+from quipu.text.words import content_terms_of
 
 MAX_PASSAGES = 8  # of the evidence; more change nothing, fewer lose answers
 MAX_TEXT_PASSAGES = 3  # by full text, beside those of the evidence
 MAX_PART_PASSAGES = 5  # by full text, for each of several parts of a question
 MAX_DOCUMENTS = 5_000  # whose titles are compared with the topic of an overview
 MAX_OVERVIEW_CHUNKS = 200  # of one document
+N_FIRST_CHUNKS = 3  # of the document that stands for a group
 MAX_GROUPS = 8  # of documents, in an overview of all
 MAX_NAMES = 8
 MIN_TITLE_SHARE = 0.5  # of the words of a topic in the title of the document it names
@@ -81,7 +83,8 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
     if not evidence.searches_index or question.kind is QuestionKind.SMALL_TALK:
         return QuoteSources(question=question)
     if question.kind is QuestionKind.OVERVIEW:
-        return await _read_overview(question, passages, view)
+        scored = [(chunk, score_by_chunk.get(chunk.id, 0.0)) for chunk in passages]
+        return await _read_overview(question, scored, view)
     best_score = max([score_by_chunk.get(chunk.id, 0.0) for chunk in passages], default=0.0)
     hits = [(chunk, score_by_chunk.get(chunk.id, 0.0) / best_score if best_score > 0 else 0.0) for chunk in passages]
     k = MAX_PART_PASSAGES if len(question.parts) > 1 else MAX_TEXT_PASSAGES
@@ -110,12 +113,14 @@ def _joined(
     return [*hits, *((chunk_by_id[match.id], match.score / matches[0].score) for match in new)]
 
 
-async def _read_overview(question: AnalysedQuestion, passages: Sequence[Chunk], view: ReadView) -> QuoteSources:
+async def _read_overview(
+    question: AnalysedQuestion, passages: Sequence[tuple[Chunk, float]], view: ReadView
+) -> QuoteSources:
     """Read the document that the topic names or that the best passages belong to; without a topic, all documents."""
     finder = WordFinder(question.parts[0])
     documents = [document for document in await view.documents() if document.n_chunks]
     if finder.terms:
-        document_id = _document_of_topic(finder, documents, passages)
+        document_id = _document_of_topic(finder, documents[:MAX_DOCUMENTS], passages)
         chunks = await view.chunks(document_id=document_id) if document_id else []
         sampled = chunks[:: max(1, len(chunks) // MAX_OVERVIEW_CHUNKS)][:MAX_OVERVIEW_CHUNKS]
         names = await _central_names([chunk.id for chunk in sampled], view)
@@ -124,19 +129,31 @@ async def _read_overview(question: AnalysedQuestion, passages: Sequence[Chunk], 
     return QuoteSources(question=question, groups=tuple(groups), n_documents=len(documents))
 
 
-def _document_of_topic(finder: WordFinder, documents: Sequence[Document], passages: Sequence[Chunk]) -> str:
-    """Return the id of the document whose title holds most of a topic, else of the best passage; "" for none."""
-    place_by_id = {chunk.document_id: place for place, chunk in reversed(list(enumerate(passages)))}
-    shares = [
-        (len(finder.terms_in(f"{document.title} {document.id}")) / len(finder.terms), document.id)
-        for document in documents[:MAX_DOCUMENTS]
-    ]
-    share, document_id = max(
-        shares, key=lambda pair: (pair[0], -place_by_id.get(pair[1], len(passages)), pair[1]), default=(0.0, "")
-    )
-    if share >= MIN_TITLE_SHARE or not passages:
-        return document_id if share >= MIN_TITLE_SHARE else ""
-    return Counter(chunk.document_id for chunk in passages).most_common(1)[0][0]
+def _document_of_topic(
+    finder: WordFinder, documents: Sequence[Document], passages: Sequence[tuple[Chunk, float]]
+) -> str:
+    """Return the id of the document whose title fits a topic best, else of the best passages; "" for none.
+
+    A title fits as far as it holds the words of the topic, weighted by their IDF in the titles, since the name of a
+    product may stand in all of them; or as far as the topic holds the words of the title.
+    """
+    score_by_id: defaultdict[str, float] = defaultdict(float)
+    for chunk, score in passages:
+        score_by_id[chunk.document_id] += score
+    words = {document.id: finder.terms_in(f"{document.title} {document.id}") for document in documents}
+    df = Counter(term for terms in words.values() for term in terms)
+    weight_by_term = {term: math.log1p(len(words) / (1 + df[term])) for term in finder.terms}
+    total = math.fsum(weight_by_term.values())
+    fits: list[tuple[float, float, str]] = []
+    for document in documents:
+        share = math.fsum(weight_by_term[term] for term in words[document.id]) / total
+        title = {term for term in content_terms_of(document.title) if not term.isdigit()}
+        covered = len(title.intersection(words[document.id])) / len(title) if len(title) > 1 else 0.0
+        fits.append((round(max(share, covered), 6), score_by_id[document.id], document.id))
+    fit, _, document_id = max(fits, default=(0.0, 0.0, ""))
+    if fit >= MIN_TITLE_SHARE or not passages:
+        return document_id if fit >= MIN_TITLE_SHARE else ""
+    return max(score_by_id, key=lambda key: (score_by_id[key], key))
 
 
 async def _central_names(chunk_ids: Sequence[str], view: ReadView) -> tuple[str, ...]:
@@ -166,5 +183,5 @@ async def _read_group(name: str, members: Sequence[Document], view: ReadView) ->
         stem = document.id.rsplit("/", 1)[-1].partition(".")[0].casefold()
         return stem not in _FRONT_PAGES, document.id.count("/"), -document.n_chunks, document.id
 
-    chunks = await view.chunks(document_id=min(members, key=prominence).id)
-    return DocumentGroup(name=name, n_documents=len(members), chunks=tuple(chunks[:2]))
+    chunks = await view.chunks(document_id=min(members, key=prominence).id, n_first=N_FIRST_CHUNKS)
+    return DocumentGroup(name=name, n_documents=len(members), chunks=tuple(chunks))

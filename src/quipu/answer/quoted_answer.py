@@ -22,7 +22,7 @@ CLOSEST = "Closest:"
 # An answer is supported where two things together are at least this: the share of the question's words that a quote
 # holds, and either how rare the words of the best passage are or how many the quote holds (in a small index no word is
 # rare). Chosen on the unanswerable questions of the development sets.
-MIN_EVIDENCE = 0.75
+MIN_EVIDENCE = 0.71
 TEXT_SCORE_WEIGHT = 0.12
 WORD_WEIGHT = 0.08
 MIN_CLOSE_COVER = 0.2  # below it nothing is even close

@@ -39,7 +39,7 @@ class ScoreWeights:
     block: float = 0.6  # in another sentence of the block, or in the block that introduces it
     near: float = 0.2  # in the block before or after
     heading: float = 0.4  # in the headings above
-    title: float = 0.6  # in the title or the name of the document
+    title: float = 0.8  # in the title or the name of the document
     rank: float = 0.5  # the best passage; others in proportion to their scores
     form: float = 0.2  # the sentence has the form of an answer
     definition: float = 0.6  # the sentence defines the term
@@ -268,9 +268,13 @@ _BEFORE_TERM = r"[\s\W]*(?:(?:the|an?|in|this|so-called|concept of|term|терм
 _DEFINES = (
     r"(?:\s*[(（][^)）]{1,80}[)）])?[*_`'\"»”」]*\s*"
     r"(?:(?:,[^,.]{1,60},\s*)?(?:(?:is|was) (?:an?|the|one|any|used|what|where|when|how|short|simply)"
-    r"|are|means?|stands? for|refers? to|denotes?)\b"
+    r"|are|means?|stands? for|refers? to|denotes?|consists? of|provides?|lets?|allows?|enables?|helps?|aims? to)\b"
     r"|[—–:：]|-\s|(?:\w+ )?(?:—|–|это\b|является|называ\w+|означает|представляет)"
     r"|[，,]?(?:是|指|即|表示|为|就是|主要))"
+)
+_CALLED = (
+    r"(?:(?:\bcalled|\bknown as|\breferred to as|\bназыва\w+)\s+(?:an? |the )?|(?:称为|叫做|叫作|称作|简称))"
+    r"[*_`\"'«“「]*"
 )
 
 
@@ -280,4 +284,5 @@ def _definition_pattern(term: str) -> re.Pattern[str]:
         re.escape(word[: max(4, len(word) - 2)]) + r"\w*" if re.fullmatch("[а-яё]{5,}", word, re.I) else re.escape(word)
         for word in term.split()
     ]
-    return re.compile(_BEFORE_TERM + r"[\s*`_]*".join(words) + "s?" + _DEFINES, re.IGNORECASE)
+    name = r"[\s*`_-]*".join(words) + "s?"
+    return re.compile(rf"{_BEFORE_TERM}{name}{_DEFINES}|.*{_CALLED}{name}(?!\w)", re.IGNORECASE | re.DOTALL)

@@ -87,7 +87,7 @@ _LICENCE_WORDS = (
 )
 _LICENCE = re.compile(
     r"\bcopyright\b|©|\ball rights reserved\b|\blicen[sc]ed under\b|\bpermission is hereby granted\b"
-    r"|\bwithout warranty\b|\bproject gutenberg\b|\bspdx-license|\bfreely redistribut"
+    r"|\bwithout warranty\b|\bproject gutenberg\b|\bspdx-license|\b(?:freely|may be) (?:re)?distribut"
     r"|\bвсе права защищены\b|版权所有|许可证发布"
     r"|\bлицензи\w+ (?:gnu|mit|apache|bsd)\b",
     re.IGNORECASE,
@@ -207,7 +207,8 @@ def _is_markup(content: str) -> bool:
 
 def _is_contents(content: str) -> bool:
     """Return whether a block is a piece of a table of contents: lines that begin with the numbers of sections."""
-    return len(_CONTENTS.findall(content)) >= MIN_CONTENTS_LINES
+    n_lines = len(_CONTENTS.findall(content))
+    return n_lines >= MIN_CONTENTS_LINES or n_lines == content.count("\n") + 1 > 1
 
 
 def _is_code(content: str, indent: int) -> bool:

@@ -152,9 +152,14 @@ class ReadView(DerivationView, Protocol):
         ...
 
     async def chunks(
-        self, ids: Sequence[str] = (), *, document_id: str | None = None, with_neighbours: bool = False
+        self,
+        ids: Sequence[str] = (),
+        *,
+        document_id: str | None = None,
+        n_first: int | None = None,
+        with_neighbours: bool = False,
     ) -> list[Chunk]:
-        """Return the given chunks in the given order, or all chunks of a document in order.
+        """Return the given chunks in the given order, or the chunks of a document in order, all or the first ones.
 
         With `with_neighbours`, the chunks just before and after each of the given ones in its document follow, each
         once, by document and place.

@@ -33,3 +33,27 @@ async def test_an_overview_of_a_document_begins_with_its_first_paragraph(library
 async def test_without_anything_to_quote_there_is_no_overview(library: Library) -> None:
     await library.publish(page("Salt", SALT), page("prices.csv", "a | b\n1 | 2\n3 | 4"))
     assert await _overview(library, "What is prices.csv about?") == []
+
+
+async def test_a_title_that_the_topic_names_whole_beats_documents_that_share_the_name_of_the_product(
+    library: Library,
+) -> None:
+    await library.publish(
+        page("Caravan Ledger", SALT), page("Packing animals", SILK), page("Caravan Ledger guide: prices", SALT)
+    )
+    first = (await _overview(library, "What does the Caravan Ledger guide say about packing animals? Summarise."))[0]
+    assert first.label == "Packing animals"
+
+
+async def test_an_overview_begins_with_a_sentence_and_not_with_a_menu_or_a_licence(library: Library) -> None:
+    menu = "Home Tutorial Reference FAQ Releases Portability\n\nThis text may be redistributed by anyone for a fee."
+    await library.publish(page("Silk", f"{menu}\n\n{SILK}"))
+    first = (await _overview(library, "What is Silk about?"))[0]
+    assert first.quote and first.quote.text == SILK
+
+
+async def test_the_sections_are_those_of_the_highest_levels_that_fit(library: Library) -> None:
+    parts = "\n\n".join(f"# Part {n}\n\n{SALT}\n\n## {'Detail ' * 12}{n}\n\n{SILK}" for n in range(8))
+    await library.publish(page("Ledger", parts))
+    sections = next(part.label for part in await _overview(library, "What is the Ledger about?") if not part.quote)
+    assert sections == "Sections: " + " · ".join(f"Part {n}" for n in range(8))

@@ -17,6 +17,7 @@ from quipu.answer.question_kind import QuestionKind, analyse_question
         ("Summarise the travels of Marco Polo.", QuestionKind.OVERVIEW),
         ("О чём эта книга?", QuestionKind.OVERVIEW),
         ("这本书主要讲了什么？", QuestionKind.OVERVIEW),
+        ("这一章讲到运输的部分有哪些内容？", QuestionKind.OVERVIEW),
         ("What is a caravan?", QuestionKind.DEFINITION),
         ("Что такое караван?", QuestionKind.DEFINITION),
         ("驿站是什么？", QuestionKind.DEFINITION),

@@ -158,3 +158,18 @@ def test_of_equally_good_sentences_the_one_whose_block_says_more_of_the_question
 Camels rest at wells. A camel that rests needs water, and camels that carry salt rest twice.
 """
     assert "salt" in _quotes("How do camels with salt rest?", passage_text(notes))[0].text
+
+
+def test_a_sentence_that_says_what_is_called_so_is_a_definition() -> None:
+    notes = f"""A caravanserai is old. The caravanserai was full.
+
+{FILLER}
+
+A walled inn where traders rest for a night is called a “caravanserai” in these lands.
+
+{FILLER}
+
+See the caravanserai.
+"""
+    shown = "\n".join(quote.text for quote in _quotes("What is a caravanserai?", passage_text(notes)))
+    assert "walled inn" in shown

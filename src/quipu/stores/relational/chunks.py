@@ -41,6 +41,7 @@ _c, _d, _s, _j = s.chunk.c, s.document.c, s.sentence.c, s.job.c
 _CHUNK = select(s.chunk, _d.id.label("document_id"), _d.title).join(s.document, _d.rid == _c.document)
 _CHUNKS = Lookup(_CHUNK, _c.id, stated_in=_c.rid)
 _DOCUMENT_CHUNKS = Lookup(_CHUNK, _d.id, stated_in=_c.rid)
+_FIRST_CHUNKS = Lookup(_CHUNK.where(_c.ordinal < bindparam("n_first")), _d.id, stated_in=_c.rid)
 _near = s.chunk.alias()
 _is_near = (_near.c.document == _c.document) & _c.ordinal.between(_near.c.ordinal - 1, _near.c.ordinal + 1)
 _NEIGHBOURS = Lookup(_CHUNK.join(_near, _is_near), _near.c.id, stated_in=_c.rid)
@@ -90,7 +91,12 @@ def documents(snapshot: Snapshot, ids: Sequence[str] | None = None) -> list[Docu
 
 
 def chunks(
-    snapshot: Snapshot, ids: Sequence[str] = (), *, document_id: str | None = None, with_neighbours: bool = False
+    snapshot: Snapshot,
+    ids: Sequence[str] = (),
+    *,
+    document_id: str | None = None,
+    n_first: int | None = None,
+    with_neighbours: bool = False,
 ) -> list[Chunk]:
     """Return these chunks in the given order, or the chunks of a document in order; neighbours follow, in order."""
     if with_neighbours:
@@ -99,7 +105,10 @@ def chunks(
         in_place = sorted(neighbours, key=lambda chunk: (chunk.document_id, chunk.ordinal))
         return [*(near[chunk_id] for chunk_id in ids if chunk_id in near), *in_place]
     if document_id is not None:
-        rows = _DOCUMENT_CHUNKS.records(snapshot, [document_id])
+        if n_first is None:
+            rows = _DOCUMENT_CHUNKS.records(snapshot, [document_id])
+        else:
+            rows = _FIRST_CHUNKS.records(snapshot, [document_id], n_first=n_first)
         return [_chunk(row) for row in sorted(rows, key=lambda row: row.ordinal)]
     chunk_by_id = {row.id: _chunk(row) for row in _CHUNKS.records(snapshot, sorted(set(ids)))}
     return [chunk_by_id[chunk_id] for chunk_id in ids if chunk_id in chunk_by_id]

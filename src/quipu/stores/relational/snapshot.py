@@ -142,9 +142,12 @@ class Lookup:
         """Return the rows of any number of values as plain tuples, in no order."""
         return (self._filtered if self._restricts(snapshot) else self._plain).tuples(snapshot.connection, values)
 
-    def records(self, snapshot: Snapshot, values: Collection[Any]) -> Sequence[Row[*tuple[Any, ...]]]:
-        """Return the rows of any number of values with named columns, in no order."""
-        return (self._filtered if self._restricts(snapshot) else self._plain).rows(snapshot.connection, values)
+    def records(
+        self, snapshot: Snapshot, values: Collection[Any], **parameters: object
+    ) -> Sequence[Row[*tuple[Any, ...]]]:
+        """Return the rows of any number of values with named columns, in no order; `parameters` as in `ByValues`."""
+        by_values = self._filtered if self._restricts(snapshot) else self._plain
+        return by_values.rows(snapshot.connection, values, **parameters)
 
     def ints(self, snapshot: Snapshot, values: Collection[Any]) -> tuple[Ints, ...]:
         """Return each column of a query of whole numbers as an array [n], the rows in no order."""

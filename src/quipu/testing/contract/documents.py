@@ -83,6 +83,7 @@ class DocumentsContract:
             async with store.view() as view:
                 assert await view.chunks(document_id="a") == chunks
                 assert await view.chunks([chunks[2].id, "nowhere", chunks[0].id]) == [chunks[2], chunks[0]]
+                assert await view.chunks(document_id="a", n_first=2) == chunks[:2]
                 assert await view.chunks(document_id="nowhere") == []
                 first, middle, last = chunks
                 assert await view.chunks([last.id], with_neighbours=True) == [last, middle]
