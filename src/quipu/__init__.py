@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from quipu.model.event import DocumentDone, Event, Progress
     from quipu.model.evidence import Evidence, Explanation, Trace
     from quipu.model.query import Budget, Condition, Filter, Query, Turn
-    from quipu.model.results import AddResult, ImportResult, IndexStatus, RefreshResult, RemoveResult
+    from quipu.model.results import AddResult, ImportResult, IndexStatus, RefreshResult, RemoveResult, RetrievedPassage
     from quipu.model.tuning import TuningResult
     from quipu.model.usage import Estimate, UsageRow
     from quipu.retrieve.mix import MixWeights
@@ -78,6 +78,7 @@ __all__ = [
     "RefreshResult",
     "Refused",
     "RemoveResult",
+    "RetrievedPassage",
     "Settings",
     "SourceDocument",
     "Stale",
@@ -102,7 +103,14 @@ _LAZY = {
     "quipu.model.event": ("DocumentDone", "Event", "Progress"),
     "quipu.model.evidence": ("Evidence", "Explanation", "Trace"),
     "quipu.model.query": ("Budget", "Condition", "Filter", "Query", "Turn"),
-    "quipu.model.results": ("AddResult", "ImportResult", "RefreshResult", "RemoveResult", "IndexStatus"),
+    "quipu.model.results": (
+        "AddResult",
+        "ImportResult",
+        "RefreshResult",
+        "RemoveResult",
+        "RetrievedPassage",
+        "IndexStatus",
+    ),
     "quipu.model.tuning": ("TuningResult",),
     "quipu.model.usage": ("Estimate", "UsageRow"),
     "quipu.retrieve.mix": ("MixWeights",),

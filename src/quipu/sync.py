@@ -186,6 +186,7 @@ class BlockingQuipu:
     query = _blocking(Quipu.query)
     stream = _iterating(Quipu.stream)
     retrieve = _blocking(Quipu.retrieve)
+    passages = _blocking(Quipu.passages)
     compare = _blocking(Quipu.compare)
     explain = _blocking(Quipu.explain)
     usage = _blocking(Quipu.usage)

@@ -15,7 +15,7 @@ from typing import Any, Self, Unpack
 
 from quipu.derive.embedding import embed_stale
 from quipu.engine import lookups
-from quipu.engine.answering import answer_question, find_evidence, ignore_piece, search, stream_answer
+from quipu.engine.answering import answer_question, find_evidence, find_passages, ignore_piece, search, stream_answer
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
 from quipu.engine.ingestion import (
@@ -28,14 +28,14 @@ from quipu.engine.ingestion import (
 )
 from quipu.engine.refresh import RefreshScope, derivation_lease, drop_derivations, refresh_index
 from quipu.engine.status import DerivationStates, plan_refresh, read_status
-from quipu.ingest.queue import EnqueueResult, enqueue_documents
+from quipu.ingest.queue import EnqueueResult, enqueue_documents, remove_documents
 from quipu.ingest.sources import text_source
 from quipu.model.answer import Answer, AnswerPiece, Comparison, PieceSink
 from quipu.model.chunking import Chunking
 from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.derivation import DerivationState
 from quipu.model.document import Document, Metadata, SourceDocument
-from quipu.model.event import EventSink, Progress, ignore_event
+from quipu.model.event import EventSink, ignore_event
 from quipu.model.evidence import Evidence, Explanation
 from quipu.model.query import Query
 from quipu.model.results import (
@@ -48,6 +48,7 @@ from quipu.model.results import (
     RelationDetails,
     RemoveResult,
     ReportDetails,
+    RetrievedPassage,
     SearchResult,
 )
 from quipu.model.tuning import TuningResult
@@ -57,8 +58,6 @@ from quipu.retrieve.explanation import ChunkChoice, explain
 from quipu.retrieve.question import QueryOptions, build_query
 
 __all__ = ["Components", "Quipu"]
-
-REMOVE_BATCH = 64  # documents in one commit
 
 
 class Quipu:
@@ -186,11 +185,7 @@ class Quipu:
         """Remove documents with all facts that no other document states. Raises NotFound naming unknown ids."""
         ids = lookups.unique_ids(ids)
         await self._check_documents(ids)
-        if ids:
-            await self._store.commit(Delta(enqueue_removal=ids))  # `resume` completes an interrupted removal
-        for start in range(0, len(ids), REMOVE_BATCH):
-            await self._store.commit(Delta(remove=ids[start : start + REMOVE_BATCH]))
-            on_event(Progress(stage="remove", n_done=min(start + REMOVE_BATCH, len(ids)), n_total=len(ids)))
+        await remove_documents(ids, self._store, on_event)
         return RemoveResult(removed=ids, refreshed=await self.refresh(on_event=on_event))
 
     async def cancel(self, ids: Sequence[str]) -> int:
@@ -268,6 +263,10 @@ class Quipu:
     async def retrieve(self, /, query: str | Query, **options: Unpack[QueryOptions]) -> Evidence:
         """Return the evidence for a question: ids, scores and reasons, without an answer."""
         return await find_evidence(await self._prepared_query(query, options), self._components, self._states)
+
+    async def passages(self, /, query: str | Query, **options: Unpack[QueryOptions]) -> list[RetrievedPassage]:
+        """Return the passages that a strategy ranks for a question, best first, each with its text and document."""
+        return await find_passages(await self._prepared_query(query, options), self._components, self._states)
 
     async def compare(
         self, /, query: str | Query, strategies: Sequence[str] = (), **options: Unpack[QueryOptions]

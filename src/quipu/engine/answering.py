@@ -23,6 +23,7 @@ from quipu.model.chat import Role
 from quipu.model.evidence import Evidence, Hit, Timing
 from quipu.model.graph import Chunk, chunk_text
 from quipu.model.query import Query
+from quipu.model.results import RetrievedPassage
 from quipu.ports.providers import Embedder, Reranker, TextSink
 from quipu.ports.store import ReadView, Store
 from quipu.retrieve import strategy_named
@@ -80,6 +81,23 @@ async def find_evidence(query: Query, components: Components, states: Derivation
     """Return the evidence for a question. Raises Stale where the strategy needs a derivation that is missing."""
     async with search(query, components, states) as result:
         return result.evidence.with_notes(result.stale)
+
+
+async def find_passages(query: Query, components: Components, states: DerivationStates) -> list[RetrievedPassage]:
+    """Return the passages of the evidence for a question, best first, with their documents; raises as `find_evidence`.
+
+    A strategy that ranks no passages has none.
+    """
+    async with search(query, components, states) as result:
+        hits = result.evidence.chunks
+        chunk_by_id = {chunk.id: chunk for chunk in await result.view.chunks([hit.id for hit in hits])}
+        document_ids = sorted({chunk.document_id for chunk in chunk_by_id.values()})
+        document_by_id = {document.id: document for document in await result.view.documents(document_ids)}
+    return [
+        RetrievedPassage(chunk=chunk, document=document_by_id[chunk.document_id], score=hit.score, reason=hit.reason)
+        for hit in hits
+        if (chunk := chunk_by_id.get(hit.id))
+    ]
 
 
 @asynccontextmanager

@@ -1,9 +1,9 @@
-"""Queue: new and changed documents are queued for the pipeline; unchanged ones are skipped."""
+"""Queue: new and changed documents are queued for the pipeline; unchanged ones are skipped; documents are removed."""
 
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from quipu.errors import InvalidInput
@@ -15,6 +15,8 @@ from quipu.model.document import SourceDocument
 from quipu.model.event import EventSink, Progress
 from quipu.ports.store import Store
 from quipu.text.unicode import find_text_with_surrogate
+
+REMOVE_BATCH = 64  # documents in one commit
 
 
 @dataclass(slots=True)
@@ -116,3 +118,12 @@ def _check(source: SourceDocument) -> None:
                 f"The metadata {key!r} = {value!r} of {document_id!r} cannot be compared.",
                 remedy="Give every field a name, and only finite numbers.",
             )
+
+
+async def remove_documents(ids: Sequence[str], store: Store, on_event: EventSink) -> None:
+    """Remove documents, many in one commit; `resume` completes a removal that was interrupted."""
+    if ids:
+        await store.commit(Delta(enqueue_removal=ids))
+    for start in range(0, len(ids), REMOVE_BATCH):
+        await store.commit(Delta(remove=ids[start : start + REMOVE_BATCH]))
+        on_event(Progress(stage="remove", n_done=min(start + REMOVE_BATCH, len(ids)), n_total=len(ids)))

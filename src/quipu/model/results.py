@@ -178,6 +178,16 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievedPassage:
+    """A passage that a strategy ranks for a question: the chunk, its document, its score and the reason for it."""
+
+    chunk: Chunk
+    document: Document
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentDetails:
     """A document and its chunks in order."""
 
