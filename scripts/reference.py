@@ -1,9 +1,13 @@
 """Write docs/reference from the code: `python scripts/reference.py`; with --check, only say what is out of date."""
 
 import difflib
+import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from pathlib import Path
+from types import ModuleType
 
 import click
 
@@ -19,7 +23,7 @@ from quipu.model.query import Query
 from quipu.parse import limits
 from quipu.parse.formats import FORMATS
 from quipu.prompts.catalog import PROMPTS
-from quipu.retrieve import STRATEGIES, strategies_by_options
+from quipu.retrieve import STRATEGIES, Strategy, strategies_by_options
 from quipu.settings import CONFIG_NAME, ENVIRONMENT_PREFIX, KEY_VARIABLES, Settings, effective
 from quipu.settings.sources import SECRETS_NAME
 from quipu.settings.tables import fields_of_tables
@@ -50,6 +54,10 @@ LIMITS = (
     ("bytes of memory to read a PDF, beside the file", limits.MAX_PDF_BYTES),
     ("seconds of CPU time to read a PDF", limits.MAX_PDF_SECONDS),
 )
+# What a docstring says after "Differences from ...:", one bullet for each: "- theirs → ours, because why."
+DIFFERENCES = re.compile(r"^Differences from ([^:]+):\n((?:- .+\n(?:  .+\n)*)+)", re.MULTILINE)
+NAME = re.compile(r"`([A-Za-z_][\w.]*)`")
+OWN_NUMBER = re.compile(r"(?<![\w.])(?:[2-9]|\d[\d,.]*\d)")  # 0 and 1 are also parts of rules
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 WIDTH = 100
 
@@ -156,7 +164,61 @@ def strategies_page() -> str:
         options = ", ".join(f"`{option.name}`" for option in (options_in(each.options) if each.options else ()))
         row = (f"`{each.name}`", each.summary, each.after, each.when, needs, str(calls), options)
         lines.append(f"| {' | '.join(row)} |")
-    return "\n".join([*lines, "", *_derivations(), ""])
+    return "\n".join([*lines, "", *_derivations(), *_differences(), ""])
+
+
+def _differences() -> Iterator[str]:
+    """Yield how each strategy differs from its source, as the docstring of its file tells it."""
+    yield ""
+    yield "## Differences from the sources"
+    yield ""
+    yield "From the opening of each strategy's file. In parentheses stands the value of a constant in the code, or the"
+    yield "default of an option. All strategies share the first table."
+    options: dict[str, object] = {setting.name: setting.default for setting in effective(Settings.model_construct())}
+    yield from difference_tables(sys.modules[Strategy.__module__], options)
+    for strategy in STRATEGIES.values():
+        own = {option.name: option.default for option in (options_in(strategy.options) if strategy.options else ())}
+        tables = list(difference_tables(sys.modules[strategy.retrieve.__module__], {**options, **own}))
+        if tables:
+            yield from ("", f"### `{strategy.name}`: {strategy.after}", *tables)
+
+
+def difference_tables(module: ModuleType, options: Mapping[str, object]) -> Iterator[str]:
+    """Yield the tables of the differences that a module's docstring lists; names in what is ours get their values.
+
+    Raises ValueError for a bullet of another form, for a name that is no option, constant, strategy or derivation, and
+    for a number of ours that is written out: it would stay when the code changes.
+    """
+    for heading, bullets in DIFFERENCES.findall(f"{inspect.getdoc(module)}\n"):
+        rows = [" ".join(bullet.split()) for bullet in bullets.removeprefix("- ").split("\n- ")]
+        yield from (line for row in rows if row.startswith("Those of ") for line in ("", row))
+        rows = [row for row in rows if not row.startswith("Those of ")]
+        if rows:
+            yield from ("", f"| {heading} | Quipu | why |", "|---|---|---|")
+        for row in rows:
+            theirs, arrow, rest = row.removesuffix(".").partition(" → ")
+            ours, because, reason = rest.rpartition(", because ")
+            if not arrow or not because:
+                raise ValueError(f"{module.__name__}: write '- theirs → ours, because why.', not '- {row}'")
+            if number := OWN_NUMBER.search(NAME.sub("", ours)):
+                raise ValueError(f"{module.__name__}: name the constant or option that is {number[0]} in '{ours}'")
+            values = NAME.sub(lambda match: match[0] + _value(match[1], module, options), ours)
+            yield f"| {theirs} | {values} | {reason} |"
+
+
+def _value(name: str, module: ModuleType, options: Mapping[str, object]) -> str:
+    """Return the value of an option, or of a constant of a module or of one it imports from; "" for other names."""
+    if name in STRATEGIES or name in {derivation.name for derivation in CATALOG}:
+        return ""
+    first, *rest = name.split(".")
+    imported = (sys.modules.get(getattr(member, "__module__", "")) for member in vars(module).values())
+    values = [vars(source)[first] for source in (module, *imported) if source and first in vars(source)]
+    if name not in options and not values:
+        raise ValueError(f"{module.__name__}: '{name}' is no option, constant, strategy or derivation")
+    value = options[name] if name in options else reduce(getattr, rest, values[0])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f" ({str(value).lower()})"
+    return f" ({round(value, 2):,g})" if isinstance(value, float) else f" ({value:,})"
 
 
 def _derivations() -> Iterator[str]:

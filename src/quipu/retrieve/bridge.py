@@ -9,14 +9,19 @@ hierarchical retrieval; query mode "hi" of its code.
    relations on the shortest paths from each key entity to the next connect the communities.
 
 Differences from the paper and its code:
-- Key entities are chained in the order of similarity; there, in the arbitrary order of a Python set.
-- A path avoids entities with many relations: its length grows with the degrees of its nodes.
-- Relations on the paths come first, then the other relations between entities on the paths. There, all of these are
-  ordered by degree, so that relations beside the paths fill the budget.
-- At most 10 communities and 30 key entities are used. The search for a path ends after 200,000 edges; the two key
-  entities then count as unconnected.
-- Up to `chunk_top_k` passages (default 20) are returned; there, as many as fit 20,000 tokens.
-- Clusters of HiRAG's Gaussian mixtures are not part of the search.
+- Key entities are chained in the order of a Python set → in the order of similarity, because the same question must get
+  the same bridge.
+- All key entities are connected → the first `MAX_KEYS`, because each costs a search.
+- Paths are the shortest → their length grows with the degrees of their nodes, because hubs connect everything.
+- The whole graph is searched → the search for a path ends after `MAX_EDGES` edges, because the time must not grow with
+  the index; the two are then unconnected.
+- Relations on and beside the paths are ordered by degree → those on the paths come first, `MAX_RELATIONS` in all,
+  because the others would fill the budget.
+- Reports that fit 12,500 of 65,000 tokens → the same share, `REPORT_SHARE`, of `total_tokens`, of at most
+  `MAX_COMMUNITIES` communities, because each adds key entities.
+- As many passages as fit 20,000 tokens → `chunk_top_k`, because one limit makes strategies comparable.
+- Entities made from Gaussian mixtures are searched, too → only the entities of the documents, because `lca` searches
+  the hierarchy.
 """
 
 import asyncio

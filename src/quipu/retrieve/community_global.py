@@ -9,12 +9,13 @@ section 3.1.6 of the revision of 2025, and global search of Microsoft GraphRAG w
 3. Reduce: the answer is written from the points with the highest scores. This is done where the answer is composed.
 
 Differences from the source:
-- A branch that ends above `community_level` is represented by its finest community. The paper does the same;
-  Microsoft's code sends the reports of all levels down to that one, so that each fact is read several times.
-- If a report is missing, or not available because of the filter, those of the communities below are read instead.
-- Batches are cut by content, so that a changed report leaves most replies in the reply cache valid.
-- Points with the same text are merged, with the sources of both. Points with score 0 are dropped, as in the source.
-- Without a model, the reports themselves are the evidence, ordered by similarity to the question and by rating.
+- All levels down to the second in the code, one in the paper → the finest report of each branch within
+  `community_level`, because each fact is read once.
+- A missing report is left out → the reports below it are read instead, because they cover the same entities.
+- Batches are shuffled at random → by hash, and cut by content, because a changed report then costs few calls.
+- A report over 12,000 tokens is read whole → without its last findings over `CALL_TOKENS`, because calls have a limit.
+- Points with the same text count twice → they are merged, with the sources of both, because a repetition adds nothing.
+- A model is required → without one the reports are the evidence, by similarity and rating, because it is optional.
 """
 
 from collections import defaultdict

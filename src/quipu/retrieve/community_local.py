@@ -10,13 +10,19 @@ Approach to Query-Focused Summarization" (2024). The paper itself describes only
 4. Passages: those that mention the seeds, for the rest of the budget.
 
 Differences from the source:
-- Ten entities are used. Microsoft searches for twenty in order to cut them to ten, but does not cut.
-- At most 20 claims of an entity are used, the most useful for the question first; Microsoft uses all in any order.
-- An entity counts for one report: the finest one within `community_level`; Microsoft counts it for each of its levels.
-- Entities below the cosine `min_similarity` (default 0.2) are left out; Microsoft has no minimum.
-- Shares are of a context of 30,000 tokens by default instead of 12,000, and at most `chunk_top_k` passages (default 20)
-  are used.
-- Equal passages are ordered by similarity to the question.
+- 20 entities, searched in order to keep 10 and not cut → `MAX_ENTITIES`, because ten is what the option of the source
+  says.
+- No minimum cosine → `min_similarity`, because a far entity is no evidence.
+- An entity counts for the reports on each of its levels → for one, the finest within `community_level`, because coarser
+  ones repeat it.
+- 15 % of 12,000 tokens for reports, 50 % for passages, the rest for the graph → `REPORT_SHARE` and, for the graph,
+  `GRAPH_SHARE` of `total_tokens`, because passages get whatever is left.
+- All claims in any order → `MAX_CLAIMS` of an entity, the most useful for the question first, because they would fill
+  the budget.
+- All relations and passages of the entities → `MAX_RELATIONS_READ` relations, and `MAX_CHUNKS_PER_ENTITY` passages of
+  an entity, because the time must not grow with the index.
+- As many passages as fit → at most `chunk_top_k`, and equal ones by similarity to the question, because one limit makes
+  strategies comparable.
 """
 
 import asyncio

@@ -5,15 +5,15 @@ improve quality and efficiency", Microsoft Research, 2024, and its code).
 
 1. HyDE: a model imagines the community report that would answer the question. The 20 reports nearest to it are found.
 2. Primer: from each of 5 folds of the reports a model writes a partial answer, its score, and follow-up questions.
-3. Follow-up: in up to three rounds, the open questions of the best partial answers are answered from a local search
-   each, again with a score and follow-up questions.
+3. Follow-up: in three rounds at most, a local search answers each open question, with a score and follow-up questions.
 4. The partial answers are the points from which the answer is written.
 
 Differences from the source:
-- At most 1 + 5 + 3 · `drift_follow_ups` calls: 18 by default. Microsoft follows 20 questions per round, up to 66 calls.
-- Answers of the five folds stay five points; Microsoft joins them. Local searches have a minimum cosine (default 0.2).
-- Nothing is random: the example is the report nearest to the question, and questions follow the scores of answers.
-- Without a model: the reports nearest to the question, and local searches for it and for the titles of these reports.
+- 20 follow-up questions in a round, so up to 66 calls → `drift_follow_ups`, because calls cost money.
+- The example report and the order of questions are random → the nearest, and by score, because answers must not vary.
+- The answers of the folds are joined → they stay separate points, because each has its own sources.
+- No minimum cosine → `min_similarity`, because a far entity is no evidence.
+- A model is required → else near reports, and local searches for the question and their titles, because it is optional.
 """
 
 from collections.abc import Iterator, Sequence, Set

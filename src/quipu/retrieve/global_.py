@@ -7,9 +7,10 @@ High-level keywords are the themes of the question. They are joined and embedded
 The two ends of each relation are added. The passages that state the relations or mention their ends are ranked by their
 similarity to the question.
 
-Differences from the paper:
-- Without a language model the question itself stands in for high-level keywords.
-- Passages of the entities stay in the ranking of the relations' passages: see `steps/passages.py`.
+Differences from the paper and its code:
+- A model names the high-level keywords → without a model the question stands in for them, because no strategy needs a
+  model.
+- Those of `local` about passages.
 """
 
 from quipu.model.evidence import Evidence

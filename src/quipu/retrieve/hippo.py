@@ -10,18 +10,19 @@ Source: B. J. Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual L
    too, with 0.05 times its cosine to the question, scaled to 0 … 1 over all passages (min-max).
 4. Personalised PageRank over entities and passages ranks the passages. Edges are facts, mentions, and synonyms.
 
-Differences from the paper:
-- A fact is a relation with all of its descriptions; in the paper it is one triple.
-- Without a language model the recognition memory keeps the nearest facts about what the question names, five at most;
-  the paper then keeps the nearest five facts as they are, and most of these are about something else.
-- The scores of facts are scaled between the first and the last of the nearest 40, in the paper of all facts; a fact
-  scores at least 0.01. Facts below the cosine `min_similarity` (default 0.2) are left out; the paper has no minimum.
-- A pair of entities weighs 1 for each mention of a relation between them; in the authors' code 2 for each triple, which
-  is added in both directions.
-- Up to `chunk_top_k` passages (default 20) are returned; in the paper five are read.
-- Synonyms are used if the derivation `synonyms` exists. A synonym edge is added to the facts of a pair; in the authors'
-  code it replaces them.
-- A fact that the model selects is identified by its number; in the authors' code by similar spelling.
+Differences from the paper and its code:
+- A fact is one triple → a relation with all of its descriptions, because the index has one relation for a pair.
+- Scores are scaled over all facts → over the nearest `N_NEAREST`, and none is below `MIN_FACT_SCORE`, because only a
+  few are used, and a seed of 0 is none.
+- No minimum cosine → `min_similarity`, because a far fact is no evidence.
+- A fact that the model selects is found by similar spelling → by its number, because any reply is similar to some fact.
+- Without a filter, the nearest five facts → without a model, the nearest facts about what the question names, `N_FACTS`
+  at most, because most others are about something else.
+- A triple adds 2 to the edge of its ends, 1 for each direction → each mention of a relation adds `WEIGHTS.facts`,
+  because an edge has no direction.
+- A synonym edge replaces the facts of a pair → it is added to them, if the derivation `synonyms` exists, because the
+  facts would be lost.
+- 5 passages are read → `chunk_top_k` passages, because one limit makes strategies comparable.
 """
 
 from collections import defaultdict

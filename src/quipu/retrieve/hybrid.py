@@ -7,7 +7,8 @@ Low-level keywords lead to entities and their relations, high-level keywords to 
 of entities are merged in turns, low level first, and so are the two lists of relations. The passages they come from are
 ranked by their similarity to the question.
 
-Differences from the paper: those of `local` and of `global`.
+Differences from the paper:
+- Those of `local` and of `global`.
 """
 
 from quipu.model.evidence import Evidence

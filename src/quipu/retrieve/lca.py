@@ -13,16 +13,20 @@ gets the score of each seed it mentions, and for each aggregate on the paths a s
 member. Both are divided by the square root of the number of passages that mention the entity, so that frequent entities
 do not decide.
 
-Differences from the paper:
-- The paths of each pair of seeds are used, as in the authors' code; the paper describes one subtree for all seeds.
-- Passages are ranked by the scores above; in the authors' code by how many seeds they mention, in the paper by all
-  retrieved entities.
-- Relations between aggregates have no threshold τ, and all relations among the aggregates of all paths are used; in the
-  authors' code those among the nodes of each path.
-- Entities below the cosine `min_similarity` (default 0.2) are left out; the paper has no minimum. Up to `chunk_top_k`
-  passages (default 20) are returned; there, five.
-- Parents are found by id. The authors' code finds them by name, so that an entity that is promoted unchanged to a
-  higher layer loses its ancestors.
+Differences from the paper and its code:
+- One subtree for all seeds in the paper, the path of each pair in the code → the path of each pair, because it shows
+  what connects two seeds.
+- Seeds are entities in the paper, aggregates in the code → entities; with `from_aggregates` both, because the paper
+  does so.
+- No minimum cosine → `min_similarity`, because a far entity is no evidence.
+- Passages by the number of seeds in the code, of all retrieved entities in the paper, that they mention → by Quipu's
+  own scores, times `DECAY` for each step up, because frequent entities would decide.
+- A relation between aggregates needs more than τ relations between their members → one is enough, because the authors'
+  code computes τ and does not use it.
+- Relations among the nodes of each path → among all seeds, and among all aggregates of the paths, because two paths may
+  be connected.
+- A parent is found by its name → by its id, because an entity that is promoted unchanged would lose its ancestors.
+- 5 passages → `chunk_top_k` passages, because one limit makes strategies comparable.
 """
 
 from collections import defaultdict

@@ -5,8 +5,11 @@ Source: S. Robertson and H. Zaragoza, "The Probabilistic Relevance Framework: BM
 Every word of the question that occurs in a passage adds to the passage's score: more if the word is rare in the index,
 more if it is frequent in the passage, less if the passage is long. The store's full-text index computes the scores.
 
-Differences from the paper: k1 is 1.2 and b 0.75, the defaults of SQLite's FTS5. A word in over half of the passages has
-a weight just above 0 instead of a negative one. Words are normalised by Quipu's own analyzer.
+Differences from the paper:
+- k1 and b are tuned for each collection → those of SQLite's FTS5, because there is nothing to tune them with.
+- A word in over half of the passages has a negative weight → one just above 0, because a shared word is never evidence
+  against a passage.
+- Any analyser → Quipu's own normal form of words, because all searches for words must agree.
 """
 
 from quipu.model.evidence import Evidence, Hit, Seed

@@ -11,17 +11,23 @@ sections 3 and 4. The graph consists of entities, sentences and passages, made w
    the entities, and for passages 0.05 · (1.5 · similarity + ln(1 + Σ activation / tier · ln(1 + mentions))).
 
 Differences from the paper:
-- An entity selects 3 sentences, and activations below δ = 0.2 are dropped; the authors' defaults are 1 and 0.5, and
-  they tune both for each data set.
-- Up to `chunk_top_k` passages (default 20) are returned; there, five.
-- A name that is not the name of an entity selects the nearest entity only if the derivation `names` exists.
-- Of an entity at most 20 passages are read, the nearest to the question, and at most 20 entities are expanded per step.
+- The names that spaCy finds are searched by vector → entities of that name are taken; for an unknown name the nearest
+  from `MIN_ACTIVATION` or `min_similarity`, if the derivation `names` exists, because a name is certain.
+- In one step the activations that several sentences pass to an entity add up; between steps the highest counts → the
+  highest counts in both, because a frequent entity would gain with each sentence.
+- δ is 0.5, tuned for each set → `MIN_ACTIVATION`, because sentences and questions are less similar with Quipu's
+  embedders.
+- An entity selects 1 sentence, tuned for each set → `N_SENTENCES`, because one value serves all documents.
+- All passages of an entity, and all active entities → `MAX_PASSAGES`, the nearest to the question, and `MAX_EXPANDED`
+  entities in a step, because the time must not grow with the index.
+- 5 passages → `chunk_top_k` passages, because one limit makes strategies comparable.
 
 Differences from the authors' code, which departs from the paper:
-- An entity keeps the maximum activation, as in the paper; there, activations add up, so that a seed reinforces itself.
-- Entities of one step may select the same sentence; there, the first one excludes the others.
-- Mentions are counted as words; there, as substrings. Neighbouring passages are not linked; the links of the code are
-  not in the paper.
+- All activations of an entity add up → the highest counts, because a seed reinforces itself otherwise.
+- The first entity of a step that selects a sentence excludes the others → entities of one step may select the same one,
+  because their order has no meaning.
+- Mentions are counted as substrings → as words, because "US" is in "bus".
+- Neighbouring passages are linked → they are not, because the paper does not link them.
 """
 
 from collections import defaultdict

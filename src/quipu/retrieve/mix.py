@@ -6,10 +6,11 @@ Generation" (2024), section 3.2.
 Entities and relations are found as in `hybrid`. Three rankings of passages are merged in turns: the nearest to the
 question, those that mention the entities, and those that state the relations.
 
-Differences from LightRAG's code; the paper does not describe this mode:
+Differences from the code; the paper does not describe this mode:
 - Those of `local` and of `global`.
-- The three rankings can be weighted with `mix_weights`: the passage at rank r of a ranking with weight w gets the
-  position r / w. Equal weights merge in turns, as LightRAG does; a ranking with weight 0 is left out.
+- Rankings take turns → the passage at rank r of a ranking with weight w gets the position r / w, with the weights
+  `entity_weight`, `relation_weight` and `vector_weight`, because equal weights take turns as well, and users can prefer
+  a ranking.
 """
 
 from dataclasses import dataclass, field

@@ -6,8 +6,9 @@ the baseline that papers on graph retrieval compare with, under this name.
 The question and all passages are embedded; the passages with the highest cosine to the question are the evidence.
 
 Differences from the paper:
-- Passages below the cosine `min_similarity` are left out.
-- The search is exact, where the paper uses an approximate index. The embedder is the user's choice and is not trained.
+- A retriever trained with the generator → the user's embedder, because users rarely have data to train one.
+- No minimum cosine → `min_similarity`, because a far passage is no evidence.
+- 5 or 10 passages → `chunk_top_k` passages, because one limit makes strategies comparable.
 """
 
 from quipu.model.evidence import Evidence

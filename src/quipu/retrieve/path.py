@@ -10,13 +10,23 @@ Source: T. Fan et al., "MiniRAG: Towards Extremely Simple Retrieval-Augmented Ge
 4. The score of a path is passed to its entities and relations, and shared among the passages that mention or state
    them. A passage that is also among the nearest to the question scores ten times as much.
 
-Differences from the paper:
-- A key relation counts 1; the paper's ω_e counts the start nodes and answer candidates within k hops of it.
-- Without a language model, names are the entity names in the question, and types follow from its question words.
-- A path has two relations, or one where it ends there; the paper leaves its length open, the authors' code has two.
-- `top_k` entities for each name and `chunk_top_k` passages, 40 and 20 by default; in the authors' code 60 and 30.
-- At most 32 relations of an entity are followed, so that hubs do not dominate; a note says when this happened.
-- Every passage of an entity gets an equal share; the authors' code drops some of a hub by the spelling of descriptions.
+Differences from the paper and its code:
+- The paper's ω_e counts the start nodes and answer candidates within k hops of a key relation → a key relation counts
+  1, because the authors' code counts it so.
+- A model names entities and answer types → without a model entity names are found in the question and types follow from
+  its question words, because no strategy needs a model.
+- Paths of any length in the paper, of two relations in the code → two relations, or one where it ends there, because
+  the number of paths grows with the square of the degree.
+- All relations of an entity are followed → `MAX_LINKS` of them, because hubs would dominate; a note says when this
+  happened.
+- 60 start nodes and 60 relations for a name → `top_k` of each, because it is an option of all strategies.
+- The first start node of a name counts twice → each counts by its similarity alone, because the paper does so.
+- Of a hub, passages are chosen by the spelling of its descriptions → every passage of an entity gets an equal share,
+  because spelling does not tell what answers the question.
+- 30 nearest passages multiply a start node's passages by ten → `chunk_top_k` nearest passages score `BOOST` times as
+  much themselves, because the others are not near.
+- 30 passages → `chunk_top_k` passages, because one limit makes strategies comparable.
+- 500 tokens of entities → `entity_tokens`, because budgets are the same for all strategies.
 
 Faults of the authors' code that are not copied: entity types are never found; the last path of a start node decides for
 all of its paths; a relation counts in one direction only.

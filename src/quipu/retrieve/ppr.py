@@ -11,17 +11,25 @@ Source: Fast GraphRAG (Circlemind, 2024), whose only publication is its code. It
 3. Relations: a relation scores the sum of the scores of its two ends; the best 64 are kept.
 4. Passages: a passage scores the sum of the scores of the relations it states.
 
-Differences from the source:
-- A pair of related entities has weight 1, however many relations it has; there, parallel edges add up.
-- Identity edges connect names with a high cosine, weighted by it, if the derivation `synonyms` exists; there, they
-  compare type, name and description, and weigh 1.
-- An entity without relations passes its rank to the passages that mention it; there, its passages are unreachable.
-- A name that is the name or an alias of entities selects these with a cosine of 1; there, every name is searched by
-  vector. A name in more than 20 % of the chunks is dropped if a rarer one remains.
-- If no entity reaches the rank threshold, the threshold is ignored; there, nothing is found.
-- Up to `chunk_top_k` passages (default 20) are returned instead of 8. The context budgets are those of all strategies;
-  there, 4,000 tokens of entities, 3,000 of relations and 9,000 of passages.
-- If nothing matches, the passages nearest to the question are returned.
+Differences from the code, and its article:
+- A named entity is searched by vector → the entities of that name or alias are taken with a cosine of 1, and the
+  nearest from `MIN_NAMED_COSINE` or `min_similarity` only if there is none, because a name is certain.
+- Every name counts → a name in more than the share `MAX_CHUNK_SHARE` of the chunks, and in more than `chunk_top_k` of
+  them, is dropped if a rarer one remains, because it does not narrow the search.
+- Damping from 0.85 to 0.95 in the article, 0.85 in the code → `DAMPING`, because it is the value of the code.
+- Parallel edges add up → a pair of related entities weighs `WEIGHTS.pairs`, because what is often repeated would decide
+  the walk.
+- Identity edges compare type, name and description and weigh 1 → they compare names and weigh `WEIGHTS.synonyms` times
+  their cosine, if the derivation `synonyms` exists, because names do not change with the documents.
+- The passages of an entity without relations are unreachable → the entity passes its rank to them, because they may be
+  the answer.
+- Below the rank threshold nothing is found → the threshold is ignored if no entity reaches it, because a question with
+  many seeds would have no answer.
+- If nothing matches there is no answer → the passages nearest to the question are returned, because they may contain
+  it.
+- 8 passages → `chunk_top_k` passages, because one limit makes strategies comparable.
+- 4,000 tokens of entities, 3,000 of relations, 9,000 of passages; each may use what others leave → `entity_tokens` and
+  `relation_tokens`, and passages what remains of `total_tokens`, because budgets are the same for all strategies.
 """
 
 from collections import defaultdict

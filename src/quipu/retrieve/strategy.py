@@ -1,4 +1,12 @@
-"""Strategy: what every retrieval method is, and the tools it may use."""
+"""Strategy: what every retrieval method is, and the tools it may use.
+
+Differences from several sources:
+- The tokenizer of a model counts tokens → four bytes of text count as one, because any model can be used.
+- Passages get what entities, relations and reports leave of the context → they keep at least the share
+  `min_passage_share` of it, because small contexts would have none.
+- Nearest neighbours are found by a graph of vectors or by comparing all → all are compared up to `exact_below` vectors,
+  and beyond it those with near sketches, because the order in which vectors were added must not matter.
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
