@@ -12,6 +12,7 @@ from types import ModuleType
 import click
 
 from quipu.cli.app import COMMANDS, cli
+from quipu.derive import hierarchy, names, reports, summaries
 from quipu.derive.catalog import ALWAYS_DERIVED, CATALOG
 from quipu.ingest.chunkers import CHUNKERS, MAX_CHUNKS
 from quipu.ingest.chunkers.structure import MAX_CUT_POINTS
@@ -181,6 +182,12 @@ def _differences() -> Iterator[str]:
         tables = list(difference_tables(sys.modules[strategy.retrieve.__module__], {**options, **own}))
         if tables:
             yield from ("", f"### `{strategy.name}`: {strategy.after}", *tables)
+    for module in (summaries, names, reports, hierarchy):
+        yield from (
+            "",
+            f"### What is derived: {module.__name__.rpartition('.')[2]}",
+            *difference_tables(module, options),
+        )
 
 
 def difference_tables(module: ModuleType, options: Mapping[str, object]) -> Iterator[str]:
@@ -210,6 +217,9 @@ def _value(name: str, module: ModuleType, options: Mapping[str, object]) -> str:
     """Return the value of an option, or of a constant of a module or of one it imports from; "" for other names."""
     if name in STRATEGIES or name in {derivation.name for derivation in CATALOG}:
         return ""
+    path, _, last = name.rpartition(".")
+    if other := sys.modules.get(f"quipu.{path}"):  # a constant of a module that this one does not import
+        name, module = last, other
     first, *rest = name.split(".")
     imported = (sys.modules.get(getattr(member, "__module__", "")) for member in vars(module).values())
     values = [vars(source)[first] for source in (module, *imported) if source and first in vars(source)]

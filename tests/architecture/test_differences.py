@@ -4,6 +4,7 @@ from types import ModuleType
 
 import pytest
 
+from quipu.model.graph import MAX_KEYWORDS
 from quipu.retrieve import STRATEGIES
 from scripts.reference import difference_tables, strategies_page
 
@@ -25,6 +26,11 @@ def test_a_row_shows_the_value_of_a_constant_and_the_default_of_an_option() -> N
     bullet = "- 5 seeds and 2\n  steps → `MAX_SEEDS` seeds,\n  and `n_steps` steps, because it helps."
     *_, row = difference_tables(module_with(bullet), {"n_steps": 0.5})
     assert row == "| 5 seeds and 2 steps | `MAX_SEEDS` (1,000) seeds, and `n_steps` (0.5) steps | it helps |"
+
+
+def test_a_constant_of_another_module_is_named_by_its_path() -> None:
+    *_, row = difference_tables(module_with("- All → `model.graph.MAX_KEYWORDS`, because it helps."), {})
+    assert row == f"| All | `model.graph.MAX_KEYWORDS` ({MAX_KEYWORDS}) | it helps |"
 
 
 @pytest.mark.parametrize(

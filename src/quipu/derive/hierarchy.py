@@ -1,8 +1,18 @@
 """Hierarchy: layers of aggregates over entities with similar meaning, a report on each, and relations between them.
 
 Source: Y. Zhang et al., "LeanRAG: Knowledge-Graph-Based Generation with Semantic Aggregation and Hierarchical
-Retrieval" (2025), and its code. Deviations: ids are digests of content, never names; the shape depends on the vectors
-of entities alone, never on texts of a model; the relations between the aggregates of a layer are found in one pass.
+Retrieval" (2025), and its code.
+
+Differences from the paper and its code:
+- UMAP to two dimensions, then Gaussian mixtures → nearest centres, `CLUSTER_SIZE` members on average; mixtures without
+  UMAP as an option, because one more document then changes few aggregates.
+- A higher layer embeds the descriptions that a model wrote → it takes the mean of the members' vectors, because the
+  shape must not depend on a model's words.
+- A model writes a relation between aggregates with more than τ relations → if their notes exceed `TOKENS_PER_LAYER`
+  tokens for each layer from its own up, because the authors' code does so.
+- Aggregates are known by name → by a digest of their content, because two may get the same name.
+- Relations of each pair of aggregates are searched for → those of a layer are found in one pass, because the number of
+  pairs grows with the square.
 """
 
 from collections.abc import Sequence

@@ -4,10 +4,15 @@ A name in a question is matched with the vectors of names alone (MiniRAG, HippoR
 entities that every index has are of name and description together.
 
 Source of synonyms: B. J. Gutiérrez et al., "HippoRAG" (2024) and "From RAG to Memory" (HippoRAG 2, 2025): two names are
-synonyms if their cosine is at least 0.8. Deviations: the originals keep the hundred nearest of each name and compare
-all names with all whenever something is added. Here a pair depends on its two names alone, so that the order of
-documents has no effect, and only new or changed names are compared with all others. Therefore n entities with very
-similar names (numbered chapters, full dates) have up to n² / 2 pairs; no limit may depend on the rest of the index.
+synonyms if their cosine is at least 0.8. Here n entities with very similar names (numbered chapters, full dates) have
+up to n² / 2 pairs, because no limit may depend on the rest of the index.
+
+Differences from the papers' code:
+- The hundred nearest names of a name → all from a cosine of `MIN_COSINE`, because the order of documents must not
+  matter.
+- All names are compared with all on every addition → new and changed ones with all, because time must not grow with the
+  square.
+- Names of more than two Latin letters and digits → of `MIN_LETTERS` in any script, because names are written in all.
 """
 
 from quipu.derive.derivation import (

@@ -3,6 +3,18 @@
 Source: D. Edge et al., "From Local to Global: A Graph RAG Approach" (2024). Reports are written from the finest
 communities up, so that reports on sub-communities can replace their notes. A report is written again only if facts
 about its community changed.
+
+Differences from Microsoft GraphRAG's code:
+- 2,000 words and 5 to 10 findings are asked for → `MAX_WORDS` words and seven findings at most, because more reports
+  fit a context and a batch.
+- Claims about the entities are among the notes → they are not, because a report then changes only with entities and
+  relations.
+- Relations are ordered by the degrees of their ends in the whole graph → within the community, because nothing outside
+  may change a report.
+- Notes are cut to 8,000 tokens before reports on sub-communities could replace them → these replace them over
+  `MAX_NOTE_TOKENS`, because the paper describes it so.
+- Only entities of the largest component have communities → those of all components have, because the others would be
+  invisible.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -2,6 +2,14 @@
 
 Descriptions are summarised in batches, and the summaries of batches again, until one text is left. The batches depend
 on the descriptions alone, so that a new description changes few requests.
+
+Differences from LightRAG's code:
+- A summary replaces 8 descriptions or 1,200 tokens of them → more than `model.graph.MAX_DESCRIPTIONS` descriptions or
+  `model.graph.MAX_DESCRIPTION_CHARS` characters, because fewer are shown as they are.
+- 12,000 tokens of descriptions in a request, and 600 of summary → `BATCH_TOKENS` and `MAX_WORDS` words, because a new
+  description then changes less.
+- All keywords of a relation are united → the `model.graph.MAX_KEYWORDS` most frequent ones, because they would grow
+  with every document.
 """
 
 import asyncio
@@ -24,6 +32,7 @@ from quipu.prompts.instructions import prompt_version
 from quipu.text.sentences import sentence_spans
 from quipu.text.thinking import strip_thinking
 
+BATCH_TOKENS, MAX_WORDS = 4_000, 160  # of the descriptions in one request, and of a summary
 MAX_CHARS = 2_400  # twice the limit of joined descriptions: a longer summary is cut after a sentence
 
 
@@ -38,8 +47,8 @@ class SummaryOptions:
     is how many requests should be waiting for a reply at any time.
     """
 
-    batch_tokens: int = 4_000
-    max_words: int = 160
+    batch_tokens: int = BATCH_TOKENS
+    max_words: int = MAX_WORDS
     max_output_tokens: int = 1_024
     language: str = ""
     prompts: tuple[PromptText, ...] = ()
