@@ -113,10 +113,11 @@ def _check(source: SourceDocument) -> None:
     if len(source.content) > MAX_BYTES:
         raise InvalidInput(f"The document {document_id!r} holds more than {MAX_BYTES:,} bytes.", remedy="Split it.")
     for key, value in source.metadata.items():
-        if not key.strip() or (isinstance(value, float) and not math.isfinite(value)):
+        has_nul = any("\0" in str(text) for text in (key, *(value if isinstance(value, tuple) else (value,))))
+        if not key.strip() or has_nul or (isinstance(value, float) and not math.isfinite(value)):
             raise InvalidInput(
                 f"The metadata {key!r} = {value!r} of {document_id!r} cannot be compared.",
-                remedy="Give every field a name, and only finite numbers.",
+                remedy="Give every field a name, only finite numbers, and texts without NUL.",
             )
 
 

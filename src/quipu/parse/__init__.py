@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from quipu.errors import InvalidDocument
-from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.model.document import Metadata, ParsedDocument, SourceDocument
 from quipu.parse.builder import MAX_HEADING, check_block_count
 from quipu.parse.decode import display_name, in_utf8, normalise
 from quipu.parse.formats import FORMATS, Format, check_signature, sniff_text_type
@@ -83,7 +83,14 @@ def parse(source: SourceDocument) -> ParsedDocument:
     if title and not source.title and not _has_letter(title):
         title = _first_line(parsed) or title
     assumed = {"assumed_encoding": encoding} if encoding else {}
-    return replace(parsed, title=_shorten_title(title), metadata={**parsed.metadata, **assumed, **source.metadata})
+    return replace(
+        parsed, title=_shorten_title(title), metadata={**_normal(parsed.metadata), **assumed, **source.metadata}
+    )
+
+
+def _normal(metadata: Metadata) -> Metadata:
+    """Return the metadata of a document without control characters in their texts."""
+    return {name: normalise(value) if isinstance(value, str) else value for name, value in metadata.items()}
 
 
 _EMPTY = ParsedDocument(text="", title="", blocks=())

@@ -22,6 +22,7 @@ from quipu.testing.contract.steps import OpenStore
 from quipu.testing.contract.summaries import SummariesContract
 from quipu.testing.contract.turns import TurnsContract
 from quipu.testing.contract.usage import UsageContract
+from quipu.testing.contract.values import ValuesContract
 from quipu.testing.contract.vectors import VectorsContract
 
 __all__ = ["OpenStore", "StoreContract"]
@@ -44,6 +45,7 @@ class StoreContract(
     RepliesContract,
     CallsContract,
     UsageContract,
+    ValuesContract,
     SummariesContract,
     ClustersContract,
     ClusterRelationsContract,

@@ -29,3 +29,10 @@ async def test_half_of_a_surrogate_pair_is_refused_wherever_it_stands(
         with pytest.raises(InvalidInput, match="a lone surrogate"):
             await kb.add(source)
         assert (await kb.add(quipu.SourceDocument(id="b", content=b"Berta stayed."))).n_added == 1
+
+
+async def test_metadata_with_nul_are_refused(tmp_path: Path) -> None:
+    source = quipu.SourceDocument(id="a", content=b"Anna left.", metadata={"field": ("fine", "be\0fore")})
+    async with quipu.open(f"{tmp_path}/index") as kb:
+        with pytest.raises(InvalidInput, match="field"):
+            await kb.add(source)

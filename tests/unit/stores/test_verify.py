@@ -1,14 +1,17 @@
 """Tests of verify: each kind of tampering is a seeded fault, and each is found."""
 
 import sqlite3
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from quipu.errors import Corrupt, QuipuError
 from quipu.model.delta import ChunkSentences, Delta, SynonymPair, SynonymUpdate
 from quipu.model.derivation import DerivationRecord
-from quipu.ports.store import VectorSpace
+from quipu.model.graph import EntityMention, RelationMention
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, summarise
 from quipu.testing.facts import claim, document, entity, passage, relation
 from tests.unit.stores.opening import fill, open_index
@@ -76,6 +79,25 @@ _FAULTS: dict[str, tuple[str, str]] = {
     "metadata that filters compare": ("UPDATE metadata_value SET text = 'europe' WHERE field = 'region'", "'b.md'"),
     "metadata of nothing": ("INSERT INTO metadata_value VALUES (99, 'x', 0, 'y', NULL)", "metadata"),
     "a document's status": ("UPDATE document SET status = 'partial' WHERE id = 'b.md'", "'b.md'"),
+    "a document's content hash": (
+        "UPDATE document SET content_hash = 'x' WHERE id = 'a.md'",
+        "document at rid 1",
+    ),
+    "a chunk's text hash": (f"UPDATE chunk SET text_hash = 'x' WHERE rid = {_FIRST}", "chunk at rid 1: it differs"),
+    "a chunk's input hash": (f"UPDATE chunk SET input_hash = 'x' WHERE rid = {_FIRST}", "chunk at rid 1: it differs"),
+    "a bit of a vector": ("UPDATE vector SET data = x'0000000000000001' WHERE rid = 1", "vector at rid 1: it differs"),
+    "a relation mention's direction": (
+        "UPDATE relation_mention SET is_reversed = 0",
+        "relation_mention at chunk 1",
+    ),
+    "an alias as written": (
+        "UPDATE alias_mention SET surface = 'Who'",
+        "alias_mention at chunk 1",
+    ),
+    "a checksum": (
+        "UPDATE chunk SET checksum = checksum + 1 WHERE rid = 2",
+        "chunk at rid 2: it differs",
+    ),
     "an alias of no entity": (f"UPDATE alias_mention SET entity = 99 WHERE entity = {_WHO}", "alias"),
 }
 
@@ -87,7 +109,7 @@ _SUMMARY_FAULTS: dict[str, tuple[str, str]] = {
     "a summary of other descriptions": ("UPDATE summary SET inputs_hash = 'x'", "other descriptions"),
     "a summary gone": ("DELETE FROM summary", "entity 'acre'"),
     "a summary of nothing": (
-        "INSERT INTO summary VALUES ('entity', 99, 'x', 'y', 'm')",
+        "INSERT INTO summary VALUES ('entity', 99, 'x', 'y', 'm', 0)",
         "nothing is described",
     ),
     "a summary not shown": (f"UPDATE entity SET description = 'x' WHERE rid = {_ACRE}", "entity 'acre'"),
@@ -132,7 +154,10 @@ async def test_a_claim_about_an_entity_that_is_not_there_is_found(database: Path
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute(f"UPDATE claim_mention SET {column} = 99")
     async with open_index(database) as store:
-        assert await store.verify() == ["claim 0 of chunk row 1: one of its entities does not exist"]
+        assert await store.verify() == [
+            "claim_mention at chunk 1, ordinal 0: it differs from its checksum",
+            "claim 0 of chunk row 1: one of its entities does not exist",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -168,6 +193,62 @@ async def test_tampering_is_found_and_named(database: Path, fault: str) -> None:
     async with open_index(database) as store:
         differences = await store.verify()
     assert any(words in difference for difference in differences), differences
+
+
+@pytest.mark.parametrize(
+    ("statement", "read"),
+    [
+        ("UPDATE chunk SET text = 'x'", lambda view, chunk: view.chunks([chunk])),
+        ("UPDATE chunk SET start_char = 'x'", lambda view, _: view.chunks(document_id="a.md")),
+        ("UPDATE document SET title = 'x'", lambda view, _: view.documents()),
+        ("UPDATE entity_mention SET start_char = 1", lambda view, chunk: view.mentions(EntityMention, [chunk])),
+        ("UPDATE relation_mention SET weight = 9", lambda view, chunk: view.mentions(RelationMention, [chunk])),
+        ("UPDATE vector SET data = x'0000000000000001' WHERE rid = 2", lambda view, _: view.vectors(VectorSpace.CHUNK)),
+        ("UPDATE vector SET data = x'00' WHERE rid = 2", lambda view, _: view.vectors(VectorSpace.CHUNK)),
+    ],
+)
+async def test_a_damaged_row_is_not_used_for_an_answer(
+    database: Path, statement: str, read: Callable[[ReadView, str], Awaitable[object]]
+) -> None:
+    async with open_index(database) as store:
+        await fill(store)
+        async with store.view() as view:
+            chunk = (await view.chunks(document_id="a.md"))[0].id
+    with closing(sqlite3.connect(database)) as connection, connection:
+        assert connection.execute(statement).rowcount != 0
+    async with open_index(database) as store, store.view() as view:
+        with pytest.raises(Corrupt, match="differs from its checksum") as caught:
+            await read(view, chunk)
+        assert "quipu verify" in caught.value.remedy
+
+
+def _read(database: Path) -> bytes:
+    return database.read_bytes()
+
+
+def _write(database: Path, content: bytes) -> None:
+    database.write_bytes(content)
+
+
+async def test_swapped_pages_are_told_and_raise_nothing_else(database: Path) -> None:
+    async with open_index(database) as store:
+        await fill(store)
+        await publish(store, *(document(f"d{n}", passage(f"Acre {n} is.", entity(f"Acre {n}"))) for n in range(40)))
+        await embed(store)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    sound = _read(database)
+    pages = [sound[start : start + size] for start in range(0, len(sound), size)]
+    starts = [first for first in range(1, len(pages) - 1, 3) if pages[first] != pages[first + 1]]
+    for first in starts:
+        swapped = [*pages[:first], pages[first + 1], pages[first], *pages[first + 2 :]]
+        _write(database, b"".join(swapped))
+        try:
+            async with open_index(database) as store:
+                assert await store.verify() != []
+        except QuipuError as error:
+            assert error.message
 
 
 async def test_a_report_of_many_differences_stays_short_and_says_so(database: Path) -> None:
@@ -206,6 +287,7 @@ _LIKENESS_FAULTS = {
     "sentences nobody keeps": ("DELETE FROM derivation WHERE name = 'sentences'", "sentences: some exist"),
     "a chunk's sentences": ("DELETE FROM sentence", "it counts as split"),
     "a sentence gone": ("DELETE FROM sentence WHERE ordinal = 0", "sentence 1 of chunk row"),
+    "a sentence's end": ("UPDATE sentence SET end_char = 9 WHERE ordinal = 0", "sentence at rid 1: it differs"),
     "a sentence over another": ("UPDATE sentence SET start_char = 0 WHERE ordinal = 1", "its place is not after"),
 }
 

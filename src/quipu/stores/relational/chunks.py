@@ -17,7 +17,7 @@ from quipu.ports.derivation_view import DerivationCounts, Sentence
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.snapshot import ALLOWED_DOCUMENT, Lookup, Snapshot, cached_values, in_order
+from quipu.stores.relational.snapshot import ALLOWED_DOCUMENT, Lookup, Snapshot, cached_values, check_rows, in_order
 from quipu.stores.relational.sql import (
     ByValues,
     insert_rows,
@@ -51,7 +51,7 @@ _IDS = Lookup(select(_c.rid, _c.id), _c.rid, stated_in=_c.rid)
 _TEXTS = Lookup(select(_c.rid, _c.id, _c.text), _c.id, stated_in=_c.rid)
 _TEXTS_BY_RID = ByValues(select(_c.rid, _c.text), _c.rid)
 _CHUNKS_BY_ID = ByValues(select(_c.id, _c.rid, _c.text), _c.id)
-_SENTENCES = ByValues(select(_s.chunk, _s.ordinal, _s.start_char, _s.end_char), _s.chunk)
+_SENTENCES = ByValues(select(s.sentence), _s.chunk)
 _SPANS = ByValues(select(_s.rid, _s.chunk, _s.start_char, _s.end_char), _s.rid)
 _HASHES = ByValues(select(_s.vector_hash), _s.chunk)
 _DROP = ByValues(s.sentence.delete(), _s.chunk)
@@ -81,7 +81,7 @@ def documents(snapshot: Snapshot, ids: Sequence[str] | None = None) -> list[Docu
     queued = select(
         _j.document, _j.status, _j.title, _j.source, _j.media_type, _j.metadata, _j.error, _j.added_at
     ).where(_j.status.not_in(_HIDDEN_JOBS))
-    rows = _all_or_some(snapshot, live, _d.id, ids)
+    rows = check_rows(s.document, _all_or_some(snapshot, live, _d.id, ids))
     queued_rows = [] if snapshot.is_filtered else _all_or_some(snapshot, queued, _j.document, ids)
     jobs = {job.document: job for job in queued_rows}
     document_by_id = {row.id: _document(row, jobs.pop(row.id, None)) for row in rows}
@@ -100,7 +100,8 @@ def chunks(
 ) -> list[Chunk]:
     """Return these chunks in the given order, or the chunks of a document in order; neighbours follow, in order."""
     if with_neighbours:
-        near = {row.id: _chunk(row) for row in _NEIGHBOURS.records(snapshot, sorted(set(ids)))}
+        rows = check_rows(s.chunk, _NEIGHBOURS.records(snapshot, sorted(set(ids))))
+        near = {row.id: _chunk(row) for row in rows}
         neighbours = [chunk for chunk_id, chunk in near.items() if chunk_id not in set(ids)]
         in_place = sorted(neighbours, key=lambda chunk: (chunk.document_id, chunk.ordinal))
         return [*(near[chunk_id] for chunk_id in ids if chunk_id in near), *in_place]
@@ -109,8 +110,9 @@ def chunks(
             rows = _DOCUMENT_CHUNKS.records(snapshot, [document_id])
         else:
             rows = _FIRST_CHUNKS.records(snapshot, [document_id], n_first=n_first)
-        return [_chunk(row) for row in sorted(rows, key=lambda row: row.ordinal)]
-    chunk_by_id = {row.id: _chunk(row) for row in _CHUNKS.records(snapshot, sorted(set(ids)))}
+        return [_chunk(row) for row in sorted(check_rows(s.chunk, rows), key=lambda row: row.ordinal)]
+    rows = check_rows(s.chunk, _CHUNKS.records(snapshot, sorted(set(ids))))
+    chunk_by_id = {row.id: _chunk(row) for row in rows}
     return [chunk_by_id[chunk_id] for chunk_id in ids if chunk_id in chunk_by_id]
 
 
@@ -138,9 +140,11 @@ def sentences(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[Se
     """Return the sentences of these chunks, in order; a chunk that is not split yet has none."""
     chunk_by_rid = {rid: (chunk_id, text) for rid, chunk_id, text in _TEXTS.rows(snapshot, sorted(set(chunk_ids)))}
     sentences_by_chunk: dict[str, list[Sentence]] = {}
-    for rid, ordinal, start, end in sorted(map(tuple, _SENTENCES.rows(snapshot.connection, sorted(chunk_by_rid)))):
-        chunk_id, text = chunk_by_rid[rid]
-        sentence = Sentence(chunk=chunk_id, ordinal=ordinal, start=start, end=end, text=text[start:end])
+    rows = check_rows(s.sentence, _SENTENCES.rows(snapshot.connection, sorted(chunk_by_rid)))
+    for row in sorted(rows, key=lambda row: (row.chunk, row.ordinal)):
+        chunk_id, text = chunk_by_rid[row.chunk]
+        start, end = row.start_char, row.end_char
+        sentence = Sentence(chunk=chunk_id, ordinal=row.ordinal, start=start, end=end, text=text[start:end])
         sentences_by_chunk.setdefault(chunk_id, []).append(sentence)
     return in_order(sentences_by_chunk, chunk_ids)
 

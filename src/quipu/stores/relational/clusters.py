@@ -14,7 +14,7 @@ from quipu.model.graph import thousandths_to_weight
 from quipu.ports.derivation_view import DerivationCounts
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.filters import allowed_clusters, visible_entities, visible_reports
-from quipu.stores.relational.snapshot import Snapshot, cached_value, in_order
+from quipu.stores.relational.snapshot import Snapshot, cached_value, check_rows, in_order
 from quipu.stores.relational.sql import ByValues, texts_from_json
 
 _k, _m, _p, _r, _e = s.cluster.c, s.membership.c, s.report.c, s.cluster_relation.c, s.entity.c
@@ -137,7 +137,9 @@ def cluster_reports(snapshot: Snapshot, ids: Sequence[str], *, with_text: bool =
     """Return the visible reports of these clusters in the given order, or only their ratings and origins."""
     cluster_ids = sorted(set(ids))
     if with_text:
-        report_by_rid = {row.rid: _report(row) for row in _REPORTS.rows(snapshot.connection, cluster_ids)}
+        report_by_rid = {
+            row.rid: _report(row) for row in check_rows(s.report, _REPORTS.rows(snapshot.connection, cluster_ids))
+        }
     else:
         report_by_rid = {
             rid: ClusterReport(cluster=cluster, title="", summary="", rating=rating, inputs_hash=inputs, model=model)

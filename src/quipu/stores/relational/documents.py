@@ -1,6 +1,6 @@
 """Documents and chunks: a new version is written as its difference from the last one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from quipu.model.document import DocumentStatus, Metadata, MetadataValue
 from quipu.model.graph import Chunk, chunk_text
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import ByValues, execute_rows, insert_rows, next_rid, to_json
+from quipu.stores.relational.sql import ByValues, checksum, execute_rows, insert_rows, next_rid, to_json
 from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
 _DOCUMENTS = ByValues(select(s.document), s.document.c.id)
@@ -116,8 +116,17 @@ def _check(documents: Sequence[DocumentFacts]) -> None:
         chunks = [facts.chunk for facts in document.chunks]
         if len({chunk.id for chunk in chunks}) != len(chunks):
             raise InvalidDelta(f"Two chunks of {document.id!r} have the same id.")
+        texts = (text for chunk in chunks for text in (chunk.text, chunk.header, *chunk.headings))
+        if any("\0" in text for text in (document.title, *_texts(document.metadata), *texts)):
+            raise InvalidDelta(f"A text of {document.id!r} holds NUL, which not every database can store.")
         if foreign := [chunk.id for chunk in chunks if chunk.document_id != document.id]:
             raise InvalidDelta(f"The chunk {foreign[0]} of {document.id!r} belongs to another document.")
+
+
+def _texts(metadata: Metadata) -> Iterator[str]:
+    for name, value in metadata.items():
+        yield name
+        yield from (str(single) for single in (value if isinstance(value, tuple) else (value,)))
 
 
 def _document_rids(
@@ -228,6 +237,7 @@ def _write_chunks(
     _DELETE_CHUNKS.run(connection, [chunk.rid for chunk in changes.removed])
     insert_rows(connection, s.chunk, new_rows)
     if changed_rows:
+        changed_rows = [{**row, "checksum": checksum(s.chunk, row)} for row in changed_rows]
         values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in changed_rows[0] if name != "rid"}
         statement = s.chunk.update().where(s.chunk.c.rid == bindparam("new_rid")).values(values)
         execute_rows(connection, statement, [{f"new_{k}": v for k, v in row.items()} for row in changed_rows])

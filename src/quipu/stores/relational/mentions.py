@@ -20,7 +20,7 @@ from quipu.model.graph import (
 )
 from quipu.ports.store import Mention
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.snapshot import Lookup, Snapshot, in_order
+from quipu.stores.relational.snapshot import Lookup, Snapshot, check_rows, in_order
 from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, texts_from_json, to_json
 
 _m, _r, _a = s.entity_mention.c, s.relation_mention.c, s.alias_mention.c
@@ -178,7 +178,7 @@ def mentions(snapshot: Snapshot, kind: type[Mention], chunk_ids: Sequence[str]) 
 def _entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[EntityMention]]:
     """Return what each chunk states about entities, in order."""
     mentions: dict[str, list[EntityMention]] = {}
-    rows = _ENTITIES_OF_CHUNK.records(snapshot, sorted(set(chunk_ids)))
+    rows = check_rows(s.entity_mention, _ENTITIES_OF_CHUNK.records(snapshot, sorted(set(chunk_ids))))
     for row in sorted(rows, key=lambda row: row.ordinal):
         mention = EntityMention(
             key=row.key,
@@ -196,7 +196,7 @@ def _entity_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, 
 def _relation_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[RelationMention]]:
     """Return what each chunk states about pairs of entities, in order, each in the stated direction."""
     mentions: dict[str, list[RelationMention]] = {}
-    rows = _RELATIONS_OF_CHUNK.records(snapshot, sorted(set(chunk_ids)))
+    rows = check_rows(s.relation_mention, _RELATIONS_OF_CHUNK.records(snapshot, sorted(set(chunk_ids))))
     for row in sorted(rows, key=lambda row: row.ordinal):
         ends = (row.source_key, row.target_key)
         source, target = reversed(ends) if row.is_reversed else ends
@@ -222,7 +222,7 @@ def _alias_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, l
 def _claim_mentions(snapshot: Snapshot, chunk_ids: Sequence[str]) -> dict[str, list[ClaimMention]]:
     """Return what each chunk claims, in order."""
     mentions: dict[str, list[ClaimMention]] = {}
-    rows = CLAIMS_OF_CHUNK.records(snapshot, sorted(set(chunk_ids)))
+    rows = check_rows(s.claim_mention, CLAIMS_OF_CHUNK.records(snapshot, sorted(set(chunk_ids))))
     for row in sorted(rows, key=lambda row: row.ordinal):
         mention = ClaimMention(
             subject=row.subject_key,

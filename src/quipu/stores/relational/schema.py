@@ -392,3 +392,9 @@ sentence = _table(
     sa.UniqueConstraint("chunk", "ordinal"),
     sa.Index("sentence_vector", "vector_hash"),
 )
+
+# The tables whose rows carry a checksum, and the columns that it covers.
+_FACTS = (document, chunk, entity_mention, relation_mention, alias_mention, claim_mention, summary, report, sentence)
+CHECKED = {**{table: tuple(table.c.keys()) for table in _FACTS}, vector: ("rid", "data")}
+for _checked in CHECKED:
+    _checked.append_column(sa.Column("checksum", INTEGER, nullable=False, server_default="0"))

@@ -7,19 +7,21 @@ from functools import cached_property
 from itertools import accumulate, chain
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, select
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 
+from quipu.errors import Corrupt
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import DerivationCounts, EntityTypes
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational.sql import Backend, ByValues, Ints, as_texts, from_texts
+from quipu.stores.relational.sql import Backend, ByValues, Ints, as_texts, checksum, from_texts
 from quipu.text.words import Analyzer
 
 K = TypeVar("K")
 V = TypeVar("V")
+Rows = TypeVar("Rows", bound=Iterable[Any])
 
 # Temporary tables of a filtered snapshot; `filters.apply_filter` fills them.
 ALLOWED_DOCUMENT = sql_table("allowed_document", sql_column("rid"), schema=None)
@@ -224,3 +226,14 @@ def cached_values(cache: dict[K, V], keys: Collection[K], read: Callable[[list[K
             cache.update(new)
         values.update(new)
     return values
+
+
+def check_rows(table: Table, rows: Rows) -> Rows:
+    """Return rows with all columns of a table. Raises Corrupt if one differs from its checksum."""
+    for row in rows:
+        if row.checksum != checksum(table, row._mapping):
+            raise Corrupt(
+                f"A row of the table {table.name} is damaged: it differs from its checksum.",
+                remedy="Restore the index from a copy, or add the documents to a new one. `quipu verify` lists damage.",
+            )
+    return rows

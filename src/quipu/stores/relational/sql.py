@@ -20,6 +20,7 @@ from sqlalchemy import (
     Dialect,
     Insert,
     Row,
+    RowMapping,
     Select,
     Table,
     Text,
@@ -124,8 +125,8 @@ class Backend(Protocol):
         """Convert the driver's errors into Busy, Corrupt, Unavailable and InvalidInput."""
         ...
 
-    def damage(self, connection: Connection) -> list[str]:
-        """Return the errors that the database finds in its own files."""
+    def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
+        """Return the errors that the database finds in its own files; `is_quick` leaves its indexes out."""
         ...
 
     def close(self) -> None:
@@ -274,8 +275,21 @@ def driver_rows(result: CursorResult[Any]) -> list[tuple[Any, ...]]:
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert all rows, if any."""
+    """Insert all rows, if any, with their checksums if the table has them."""
+    if table in s.CHECKED:
+        rows = [{**row, "checksum": checksum(table, row)} for row in rows]
     execute_rows(connection, _insert_into(table), rows)
+
+
+def checksum(table: Table, row: Mapping[str, Any] | RowMapping) -> int:
+    """Return the CRC-32 of a row of a table in `schema.CHECKED`."""
+    values = _checked_values(table)(row)
+    return zlib.crc32("\x1f".join([str(zlib.crc32(v)) if type(v) is bytes else str(v) for v in values]).encode())
+
+
+@lru_cache
+def _checked_values(table: Table) -> Callable[[Any], Any]:
+    return itemgetter(*s.CHECKED[table])
 
 
 def execute_rows(connection: Connection, statement: Insert | Update | Delete, rows: Sequence[dict[str, Any]]) -> None:

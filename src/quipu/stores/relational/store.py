@@ -198,7 +198,7 @@ class RelationalStore:
 
     async def verify(self, *, files_only: bool = False) -> list[str]:
         if files_only:
-            return await self._read(self._backend.damage)
+            return await self._read(lambda connection: self._backend.damage(connection, is_quick=True))
         return await self._read(lambda connection: verify.differences(connection, self._backend, self._analyzer))
 
     async def close(self) -> None:
@@ -372,13 +372,16 @@ def _add_spellings(connection: Connection) -> None:
     text_index.add_spellings(connection)
 
 
-def _add_words(connection: Connection) -> None:
+def _add_words_and_checksums(connection: Connection) -> None:
     add_columns(connection, s.name.c.words)
     text_index.add_words(connection)
     connection.exec_driver_sql("DROP INDEX IF EXISTS name_anchor")
     if "anchor" in column_names(connection, "name"):
         connection.exec_driver_sql("ALTER TABLE name DROP COLUMN anchor")
     create_indexes(connection, s.name)
+    add_columns(connection, *(table.c.checksum for table in s.CHECKED))
+    for table in s.CHECKED:
+        verify.write_checksums(connection, table)
 
 
 # Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.
@@ -388,7 +391,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_usage_and_summaries,
     _add_derivations,
     _add_spellings,
-    _add_words,
+    _add_words_and_checksums,
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TEXT_SCHEMA = 3  # the first schema with the present full text; a migration from an older one builds it again

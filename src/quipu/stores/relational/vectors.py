@@ -26,9 +26,18 @@ from quipu.stores.relational.snapshot import (
     Snapshot,
     cached_arrays,
     cached_values,
+    check_rows,
     read_only,
 )
-from quipu.stores.relational.sql import ByValues, Ints, as_texts, from_texts, read_number, read_numbers, texts_from_json
+from quipu.stores.relational.sql import (
+    ByValues,
+    Ints,
+    as_texts,
+    from_texts,
+    read_number,
+    read_numbers,
+    texts_from_json,
+)
 from quipu.stores.relational.text_index import chunk_words
 from quipu.stores.relational.vector_writes import LIVE, OWNERS, vector_hash
 
@@ -45,7 +54,7 @@ _em, _rm = s.entity_mention.c, s.relation_mention.c
 
 _DIMENSION = select(s.model.c.dimension).where(s.model.c.state == "live")
 _is_after = _v.model == LIVE, _v.space == bindparam("space"), _v.rid > bindparam("row")
-_AFTER = select(_v.rid, _v.data).where(*_is_after).order_by(_v.rid)
+_AFTER = select(_v.rid, _v.data, _v.checksum).where(*_is_after).order_by(_v.rid)
 _N_AFTER = select(func.count()).select_from(s.vector).where(*_is_after)
 _GONE = as_texts(
     select(_gone.rid).where(
@@ -136,8 +145,8 @@ def vectors(snapshot: Snapshot, space: VectorSpace, after: int = -1, *, since: i
     start = 0
     while block := result.fetchmany(_BLOCK_ROWS):  # into arrays at once: row objects would take as much memory again
         end = start + len(block)
-        rows[start:end] = [rid for rid, _ in block]
-        matrix[start:end] = np.frombuffer(b"".join([vector for _, vector in block]), "<f2").reshape(len(block), -1)
+        rows[start:end] = [row.rid for row in check_rows(s.vector, block)]
+        matrix[start:end] = np.frombuffer(b"".join([row.data for row in block]), "<f2").reshape(len(block), -1)
         start = end
     return VectorBlock(
         rows=rows, vectors=matrix, deleted=None if since is None else _deleted_rows(snapshot, space, since)

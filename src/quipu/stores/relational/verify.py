@@ -1,11 +1,12 @@
 """Verification: every fold, link and index is computed again from the facts, by the simplest means, and compared."""
 
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Table, bindparam, func, select
 
 from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
 from quipu.model.document import DocumentStatus
@@ -23,7 +24,7 @@ from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log, chunks, cluster_writes, replies, summaries
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import metadata_rows
-from quipu.stores.relational.sql import Backend, blocks, metadata_from_json, texts_from_json
+from quipu.stores.relational.sql import Backend, blocks, checksum, execute_rows, metadata_from_json, texts_from_json
 from quipu.stores.relational.text_index import chunk_words, index_terms, spelling_rows
 from quipu.stores.relational.vector_writes import OWNERS
 from quipu.stores.relational.vectors import owner_hashes
@@ -39,7 +40,7 @@ def differences(connection: Connection, backend: Backend, analyzer: Analyzer) ->
     """Return the differences from a computation from the facts as messages, at most MAX_EXAMPLES of each kind."""
     messages = backend.damage(connection)
     folds = (_entities, _relations, _summaries, _value_counts)
-    facts = (_chunks, _mentions, _metadata, _vectors, _names, _spellings, _replies)
+    facts = (_checksums, _chunks, _mentions, _metadata, _vectors, _names, _spellings, _replies)
     derivations = (_clusters, _reports, cluster_writes.relation_differences, _entity_names, _synonyms, _sentences)
     for check in (*folds, *facts, *derivations):
         messages += _first(check(connection))
@@ -47,9 +48,34 @@ def differences(connection: Connection, backend: Backend, analyzer: Analyzer) ->
 
 
 def _first(messages: Iterator[str]) -> list[str]:
-    listed = list(messages)
+    listed: list[str] = []
+    try:
+        listed.extend(messages)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, zlib.error) as error:
+        listed.append(f"damaged values stopped a check ({type(error).__name__}: {error})")
     extra = [f"… and {len(listed) - MAX_EXAMPLES} more of this kind"] if len(listed) > MAX_EXAMPLES else []
     return listed[:MAX_EXAMPLES] + extra
+
+
+def _checksums(connection: Connection) -> Iterator[str]:
+    """Compare each row of a fact, a vector or a text of a model with its checksum."""
+    for table, columns in s.CHECKED.items():
+        key = [column.name for column in table.primary_key]
+        query = select(*(table.c[name] for name in dict.fromkeys((*key, *columns, "checksum"))))
+        for row in connection.execute(query, execution_options={"yield_per": 1_000}):
+            if row.checksum != checksum(table, row._mapping):
+                place = ", ".join(f"{name} {row._mapping[name]}" for name in key)
+                yield f"{table.name} at {place}: it differs from its checksum"
+
+
+def write_checksums(connection: Connection, table: Table) -> None:
+    """Write the checksums of all rows of a table in `schema.CHECKED`."""
+    key = list(table.primary_key)
+    change = table.update().where(*(column == bindparam(f"of_{column.name}") for column in key))
+    rows = connection.execute(select(table), execution_options={"yield_per": 1_000})
+    values = ((row, {"new_checksum": checksum(table, row._mapping)}) for row in rows)
+    changes = [{**{f"of_{c.name}": row._mapping[c.name] for c in key}, **value} for row, value in values]
+    execute_rows(connection, change.values(checksum=bindparam("new_checksum")), changes)
 
 
 def _entities(connection: Connection) -> Iterator[str]:

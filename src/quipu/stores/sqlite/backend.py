@@ -164,9 +164,9 @@ class SqliteBackend:
         capitals = connection.execute(text("SELECT term, doc FROM capital_vocabulary"))
         return {row.term: row.doc for row in terms}, {row.term: row.doc for row in capitals}
 
-    def damage(self, connection: Connection) -> list[str]:
-        """Return what SQLite's own quick check finds wrong with the file."""
-        lines = connection.exec_driver_sql("PRAGMA quick_check(20)").scalars()
+    def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
+        """Return what SQLite's own check finds wrong with the file."""
+        lines = connection.exec_driver_sql(f"PRAGMA {'quick' if is_quick else 'integrity'}_check(20)").scalars()
         return [f"the database file: {line}" for line in lines if line != "ok"]
 
     def close(self) -> None:

@@ -29,6 +29,7 @@ pytest.register_assert_rewrite(
             "summaries",
             "turns",
             "usage",
+            "values",
             "vectors",
         )
     )
