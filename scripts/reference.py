@@ -16,6 +16,7 @@ from quipu.derive import hierarchy, names, reports, summaries
 from quipu.derive.catalog import ALWAYS_DERIVED, CATALOG
 from quipu.ingest.chunkers import CHUNKERS, MAX_CHUNKS
 from quipu.ingest.chunkers.structure import MAX_CUT_POINTS
+from quipu.ingest.llm import conversation
 from quipu.ingest.sources import MAX_BYTES
 from quipu.model.chat import Role
 from quipu.model.chunking import TAKES
@@ -174,7 +175,7 @@ def _differences() -> Iterator[str]:
     yield "## Differences from the sources"
     yield ""
     yield "From the opening of each strategy's file. In parentheses stands the value of a constant in the code, or the"
-    yield "default of an option. All strategies share the first table."
+    yield "default of an option. All strategies share the first table; the last ones are about what strategies read."
     options: dict[str, object] = {setting.name: setting.default for setting in effective(Settings.model_construct())}
     yield from difference_tables(sys.modules[Strategy.__module__], options)
     for strategy in STRATEGIES.values():
@@ -182,12 +183,15 @@ def _differences() -> Iterator[str]:
         tables = list(difference_tables(sys.modules[strategy.retrieve.__module__], {**options, **own}))
         if tables:
             yield from ("", f"### `{strategy.name}`: {strategy.after}", *tables)
-    for module in (summaries, names, reports, hierarchy):
-        yield from (
-            "",
-            f"### What is derived: {module.__name__.rpartition('.')[2]}",
-            *difference_tables(module, options),
-        )
+    parts = {
+        "Extraction by a model": conversation,
+        "Summaries and keywords": summaries,
+        "Names and synonyms": names,
+        "Communities and reports": reports,
+        "The hierarchy": hierarchy,
+    }
+    for title, module in parts.items():
+        yield from ("", f"### {title}", *difference_tables(module, options))
 
 
 def difference_tables(module: ModuleType, options: Mapping[str, object]) -> Iterator[str]:

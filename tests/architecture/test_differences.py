@@ -6,7 +6,8 @@ import pytest
 
 from quipu.model.graph import MAX_KEYWORDS
 from quipu.retrieve import STRATEGIES
-from scripts.reference import difference_tables, strategies_page
+from scripts.reference import DIFFERENCES, difference_tables, strategies_page
+from tests.architecture.source import modules
 
 WITHOUT_SOURCE = {"weave", "bypass"}  # Quipu's own method, and no retrieval
 
@@ -20,6 +21,16 @@ def module_with(bullet: str) -> ModuleType:
 def test_the_page_has_a_table_for_every_strategy_with_a_source() -> None:
     page = strategies_page().partition("## Differences from the sources")[2]
     assert [name for name in STRATEGIES if f"\n### `{name}`: " not in page] == sorted(WITHOUT_SOURCE, reverse=True)
+
+
+def test_every_list_of_differences_is_on_the_page() -> None:
+    page = strategies_page()
+    lists = [bullets for module in modules() for _, bullets in DIFFERENCES.findall(module.text)]
+    firsts = [
+        " ".join(bullets.removeprefix("- ").partition("\n- ")[0].split()).partition(" → ")[0] for bullets in lists
+    ]
+    assert len(firsts) > len(STRATEGIES)
+    assert [first for first in firsts if first not in page] == []
 
 
 def test_a_row_shows_the_value_of_a_constant_and_the_default_of_an_option() -> None:

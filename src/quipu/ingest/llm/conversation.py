@@ -8,7 +8,8 @@ get the same replies for ever.
 
 Differences from LightRAG's code:
 - Every chunk is asked once more for what is missing (gleaning) → `max_gleaning` times at most, and only where at least
-  `MIN_MISSED` and over half of the names in the text are missing, because most replies miss little.
+  `MIN_MISSED` and over half of the names in the text are missing (always with `always_glean`), because most replies
+  miss little.
 - 40 entities and 100 records in a reply → `MIN_ENTITIES` entities, and one more for every `TOKENS_PER_ENTITY` tokens of
   the chunk, because a short chunk holds few.
 - The prompt takes relations of more than two ends apart → it asks for relations between two names, because every line
