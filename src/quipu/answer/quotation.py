@@ -43,7 +43,7 @@ class QuoteLimits:
     A further quote is left out where its score is below `min_score_ratio` of the first.
     """
 
-    n_chars: int = 380
+    n_chars: int = 360
     n_list_chars: int = 600
     n_quotes: int = 2
     total: int = 1_500
@@ -256,7 +256,8 @@ def _last_sentence(text: str, block: TextBlock) -> Span:
 def _grown(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Span:
     """Return the span around a sentence: its block as far as it fits, then whole blocks after it, then before it.
 
-    What a line announces ("Run:") follows it in any case, if only in part.
+    What a line announces ("Run:") follows it in any case, if only in part. A block that ends within another third of
+    the length is shown to its end.
     """
     blocks, block, text = passage.blocks, passage.blocks[sentence.block], passage.text
     bounds = list(sentence_bounds(text, block))
@@ -275,11 +276,20 @@ def _grown(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Span
         if end - blocks[above - 1].start > n_chars or blocks[above - 1].kind is BlockKind.LICENCE:
             break
         above, start = above - 1, blocks[above - 1].start
-    while below > sentence.block and blocks[below].kind is BlockKind.NOISE:
+    while below > sentence.block and _opens_what_follows(blocks, below):
         below, end = below - 1, blocks[below - 1].end
     while above < sentence.block and blocks[above].kind is BlockKind.NOISE:
         above, start = above + 1, blocks[above + 1].start
-    return start, end
+    ends = (block.end for block in blocks[below:] if block.start < end < block.end <= start + n_chars + n_chars // 3)
+    return start, next(ends, end)
+
+
+def _opens_what_follows(blocks: Sequence[TextBlock], last: int) -> bool:
+    """Return whether the last block of a quote says nothing alone: noise, a heading, or the first row of a table."""
+    kind = blocks[last].kind
+    above = (block.kind for block in reversed(blocks[:last]) if block.kind is not BlockKind.NOISE)
+    is_first_row = kind is BlockKind.ROW and next(above, None) is not BlockKind.ROW
+    return kind in (BlockKind.NOISE, BlockKind.HEADING) or (is_first_row and last + 1 < len(blocks))
 
 
 def _widened(bounds: Sequence[Span], place: int, n_chars: int) -> tuple[int, int]:

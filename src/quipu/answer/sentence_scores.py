@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from quipu.answer.passage_text import PassageText, Span
 from quipu.answer.question_kind import QuestionKind, QuestionPart
@@ -108,8 +109,13 @@ def _folded(text: str) -> str:
     """Return a text in lower case without accents, character by character, so that places stay the same."""
     if text.isascii():
         return text.lower()
-    fold = {ord(c): folded for c in set(text) if len(folded := fold_accents(c.casefold())) == 1}
-    return text.translate(fold)
+    return text.translate({ord(character): _folded_character(character) for character in set(text)})
+
+
+@lru_cache(maxsize=65_536)
+def _folded_character(character: str) -> str:
+    folded = fold_accents(character.casefold())
+    return folded if len(folded) == 1 else character
 
 
 def score_sentences(

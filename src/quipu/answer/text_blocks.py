@@ -12,6 +12,7 @@ from enum import StrEnum
 MAX_ROWS_OF_SECTION = 30  # of a table, below the row that divides it
 MAX_HEADING_CHARS = 80  # of a line that is a heading only by standing alone
 MAX_TERM_CHARS = 60  # of a line whose explanation is indented below it
+MAX_NUMBERED_HEADING_CHARS = 250  # of a line that begins with the number of a section
 MIN_TEXT_SHARE = 0.25  # of a block with tags: with less it is a badge, a picture or a frame
 MIN_CONTENTS_LINES = 3
 MIN_LETTER_SHARE = 0.45  # of a block that is not code: a text has about 0.8, a drawing 0.1
@@ -75,6 +76,7 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _CONTENTS = re.compile(r"^\W*\d+\.\d+\.?(?:\d+\.?)*\s+\S|(?:\.{4,}|(?:\. ){4,})\s*\d+$", re.MULTILINE)
+_SECTION_NUMBER = re.compile(r"\d+(?:\.\d+)+\.?\s+[^\W\d_]")
 _DIAGRAM_LANGUAGES = frozenset(("mermaid", "plantuml", "dot", "graphviz"))
 _TEMPLATE = re.compile(
     r"\s*(?:\{%|\{\{|<!--|:\w+:(?:\s|$)|---\s*$|\.\. (?:_|toctree|contents|image|figure|include|raw|currentmodule|meta"
@@ -183,12 +185,17 @@ def _n_lines_of_text(lines: list[_TextLine], place: int) -> int:
 def _classified(text: str, block: TextBlock) -> TextBlock:
     """Return a block whose kind tells code and noise from text."""
     content = text[block.start : block.end]
+    if block.kind is BlockKind.PARAGRAPH and _is_numbered_heading(text, block):
+        return replace(block, kind=BlockKind.HEADING)
     if block.kind is BlockKind.PARAGRAPH and _TEMPLATE.match(content):
         return replace(block, kind=BlockKind.NOISE)
     if block.kind is not BlockKind.HEADING and is_licence(content):
         return replace(block, kind=BlockKind.LICENCE)
     if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM):
-        letters = sum(map(str.isalpha, _LINKS.sub("", _TAG.sub("", content))))
+        bare = (
+            _LINKS.sub("", _TAG.sub("", content)) if "<" in content or "](" in content or "://" in content else content
+        )
+        letters = sum(map(str.isalpha, bare))
         n_visible = len("".join(content.split()))
         if _DRAWING.search(content) or _is_markup(content) or _is_contents(content):
             return replace(block, kind=BlockKind.NOISE)
@@ -199,14 +206,31 @@ def _classified(text: str, block: TextBlock) -> TextBlock:
     return block
 
 
+def _is_numbered_heading(text: str, block: TextBlock) -> bool:
+    """Return whether a block is one line alone that begins with the number of a section, as "2.6. Can I …?"."""
+    following = text[block.end : block.end + 3].replace("\r", "")
+    line = text[block.start : block.end]
+    return (
+        _SECTION_NUMBER.match(line) is not None
+        and len(line) <= MAX_NUMBERED_HEADING_CHARS
+        and "\n" not in line
+        and not line.endswith((".", ":", ";", ",", "。", "：", "；"))
+        and following.count("\n") > 1
+    )
+
+
 def _is_markup(content: str) -> bool:
     """Return whether a block is hardly more than HTML tags."""
+    if "<" not in content:
+        return False
     bare = _TAG.sub("", content)
     return len(bare) < len(content) and sum(map(str.isalpha, bare)) < MIN_TEXT_SHARE * len(content)
 
 
 def _is_contents(content: str) -> bool:
     """Return whether a block is a piece of a table of contents: lines that begin with the numbers of sections."""
+    if "\n" not in content:
+        return False
     n_lines = len(_CONTENTS.findall(content))
     return n_lines >= MIN_CONTENTS_LINES or n_lines == content.count("\n") + 1 > 1
 

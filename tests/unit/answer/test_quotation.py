@@ -173,3 +173,17 @@ See the caravanserai.
 """
     shown = "\n".join(quote.text for quote in _quotes("What is a caravanserai?", passage_text(notes)))
     assert "walled inn" in shown
+
+
+def test_a_quote_ends_neither_with_a_heading_nor_with_the_head_of_a_table() -> None:
+    rows = "\n".join(f"market {n} | {'dear ' * 60}" for n in range(3))
+    notes = f"A camel kneels before it is loaded with salt.\n\nprice | where\n{rows}\n\n{FILLER}"
+    quote = _quotes("How is a camel loaded with salt?", passage_text(notes))[0]
+    assert quote.text == "A camel kneels before it is loaded with salt."
+
+
+def test_a_block_that_is_almost_whole_is_shown_to_its_end() -> None:
+    steps = " ".join(f"Step {n} is to pull the {word} rope." for n, word in enumerate(["left", "right"] * 6))
+    notes = f"{FILLER}\n\nLoading a camel with salt takes twelve steps. {steps}\n\n{FILLER}"
+    assert 360 < len(steps) < 440
+    assert "Step 11 is" in _quotes("How do I load a camel with salt?", passage_text(notes))[0].text

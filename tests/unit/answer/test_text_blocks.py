@@ -40,6 +40,13 @@ def test_a_short_line_alone_is_a_heading_where_no_markup_tells() -> None:
     assert _kinds("They kneel down first.\n\nThen the salt is tied on.")[0][0] == "paragraph"
 
 
+def test_a_line_alone_with_the_number_of_a_section_is_a_heading_even_if_it_asks() -> None:
+    asks = "2.6. Can I load a camel without a saddle?\n\nYes, but nobody does."
+    assert _kinds(asks)[0][0] == "heading"
+    assert _kinds("# Camels\n\n" + asks)[1][0] == "heading"
+    assert _kinds("2.1 included apt, and it was released in March.\n\nMore followed.")[0][0] == "paragraph"
+
+
 @pytest.mark.parametrize(
     "text",
     [
