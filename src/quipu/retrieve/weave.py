@@ -4,16 +4,21 @@ Quipu's own method; no language model is asked. It joins parts of published ones
 (S. Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval", 2023), activation through sentences near the
 question (LinearRAG, 2025), and personalised PageRank from the named entities (HippoRAG, 2024).
 
-1. Similarity: BM25 over its highest score and the scaled cosine, half each. This is plain hybrid search.
-2. Seeds: the entities that the question names. Each activates what stands in the one sentence about it that shares the
+1. Similarity: the mean of three shares. Words: BM25 over its highest score. Vectors: the scaled cosine. Nearness, for
+   the 20 passages best by the other two: the share of the question's terms, weighted by their IDF among these 20, that
+   stand within 200 characters.
+2. Trust in the walk: the mean selectivity of the names in the question, one over the number of home passages of a name
+   or, if it has none, of all passages that it occurs in. A passage is home to the entity that its document's title
+   names. A title leads to one passage, so the walk decides; the name of a speaker of a chat leads to hundreds, so
+   similarity decides. Without names there is no walk.
+3. Seeds: the entities that the question names. Each activates what stands in the one sentence about it that shares the
    most terms with the question, by that share cubed.
-3. Subgraph: the passages most similar to the question, those of each active entity, and the home passages of the
-   entities that a first walk ranks best. A passage is home to the entity that its document's title names.
-4. Walk: personalised PageRank from the active entities over the subgraph. Mentions weigh √IDF, homes thirty times as
-   much, relations as often as they are stated.
-5. Fusion: the mean of walk and similarity. The weight of the walk is the mean selectivity of the names: one over the
-   number of home passages of a name or, if it has none, of all passages that it occurs in. A title leads to one
-   passage, so the walk decides. The name of a speaker of a chat leads to hundreds, so words and vectors decide.
+4. Subgraph: the passages most similar to the question, those of each active entity, and the home passages of the
+   entities that a first walk ranks best.
+5. Walk: personalised PageRank over the subgraph. It restarts at the active entities, 2 % as often at passages, by
+   similarity. Mentions weigh √IDF, homes thirty times as much, relations as often as they are stated.
+6. Fusion: the logarithm (log1p) of the walk times the trust, and similarity times the rest, at least 0.1, so that
+   similarity always orders what the walk does not reach.
 """
 
 from collections import defaultdict
@@ -22,25 +27,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quipu.algo.pagerank import GraphBlock, WeightedGraph
 from quipu.algo.similarity import largest_with_ties, top_k
-from quipu.algo.sparse_matrix import sparse_matrix
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.graph import Chunk
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
-from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
-from quipu.retrieve.steps.graph_walk import round_scores, top_chunks, top_entities
+from quipu.ports.topology import Floats, Ints, Topology
+from quipu.retrieve.steps.graph_walk import SubgraphWalk, read_subgraph, round_scores, top_chunks, top_entities
 from quipu.retrieve.steps.keywords import find_low_level_keywords
 from quipu.retrieve.steps.vector_search import embed, score_all_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.names import count_occurrences, entity_key, group_by_anchor, name_forms
 from quipu.text.sentences import sentence_spans
-from quipu.text.words import Words, content_terms, content_terms_of, split_words
+from quipu.text.words import Words, content_terms, content_terms_of, nearness, split_words, term_places
 
 N_BY_WORDS = 100  # passages that full text scores
+N_NEAR = 20  # passages that are read for nearness
+REACH = 200  # characters within which terms are near
 N_SIMILAR = 60  # passages of the subgraph by similarity
 N_PASSAGES = 30  # passages of an entity, the most similar to the question
 N_READ = 10  # passages of a seed that are read, and of an entity among which its home is looked for
@@ -88,6 +93,12 @@ class Scope:
         entities = await self.view.title_entities(chunks.tolist())
         return np.array([entities.get(chunk, -1) for chunk in chunks.tolist()], dtype=np.int64)
 
+    async def read(self, chunks: Ints) -> dict[int, Chunk]:
+        """Return the chunks with these numbers, in the order of their ids."""
+        ids = await self.view.ids(NodeKind.CHUNK, chunks.tolist())
+        number_by_id = {chunk_id: number for number, chunk_id in ids.items()}
+        return {number_by_id[chunk.id]: chunk for chunk in await self.view.chunks(sorted(number_by_id))}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
@@ -97,28 +108,20 @@ class Name:
     keys: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Walk:
-    """The entities and chunks of a subgraph (ascending numbers), their ranks in this order, and related positions."""
-
-    entities: Ints
-    chunks: Ints
-    ranks: Floats
-    related: Ints
-
-
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` passages by similarity and walk, with the best ranked entities and relations."""
     topology = await tools.topology.open(view)
-    similarity, search = await _score_similarity(query, topology, view, tools)
-    scope = Scope(view=view, topology=topology, similarity=similarity)
+    terms = tuple(dict.fromkeys(content_terms_of(query.text)))
+    by_words_and_vectors, search = await _score_similarity(query, topology, view, tools)
+    scope = Scope(view=view, topology=topology, similarity=by_words_and_vectors)
+    scope = Scope(view=view, topology=topology, similarity=await _add_nearness(terms, scope))
     keywords = await find_low_level_keywords(query, view)
     names = await _find_names(keywords.names, view)
     trust = await _trust_in(names, scope) if names else 0.0
     if not trust:
         note = "the question names no entity of the index: words and vectors rank alone"
         return Evidence(chunks=await _fuse(None, 0.0, scope, query.chunk_top_k), seeds=(search,), notes=(note,))
-    walk = await _walk_twice(await _activate(query.text, names, scope), scope)
+    walk = await _walk_twice(await _activate(terms, names, scope), scope)
     entities, relations = await _graph_hits(walk, view)
     note = f"the walk from the names in the question weighs {trust:.2f}, by how few passages they lead to"
     return Evidence(
@@ -131,7 +134,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 
 
 async def _score_similarity(query: Query, topology: Topology, view: ReadView, tools: Tools) -> tuple[Floats, Seed]:
-    """Return the similarity of each chunk to the question, [n_chunks], and the search by words as a seed."""
+    """Return the mean of words and vectors for each chunk, [n_chunks], and the search by words as a seed."""
     vector = (await embed([query.text], tools.embedder))[query.text]
     by_vector = await score_all_passages(vector, topology, view, tools)
     matches = await view.search_text(NodeKind.CHUNK, query.text, max(N_BY_WORDS, query.chunk_top_k))
@@ -142,9 +145,19 @@ async def _score_similarity(query: Query, topology: Topology, view: ReadView, to
     return (by_words + by_vector) / 2, Seed(text=query.text, kind="full text", matches=tuple(matches[:MAX_ENTITIES]))
 
 
+async def _add_nearness(terms: Sequence[str], scope: Scope) -> Floats:
+    """Return the mean of words, vectors and nearness of the terms, [n_chunks]."""
+    best = largest_with_ties(scope.similarity, N_NEAR)
+    chunks = await scope.read(best[scope.similarity[best] > 0])
+    near = np.zeros(len(scope.similarity))
+    near[list(chunks)] = nearness([chunk.text for chunk in chunks.values()], terms, REACH)
+    return (2 * scope.similarity + near) / 3
+
+
 async def _find_names(seeds: Sequence[Seed], view: ReadView) -> list[Name]:
     """Return the names that the seeds found in the question."""
-    numbers = await view.numbers(NodeKind.ENTITY, sorted({match.id for seed in seeds for match in seed.matches}))
+    keys = sorted({match.id for seed in seeds for match in seed.matches})
+    numbers = await view.numbers(NodeKind.ENTITY, keys) if keys else {}
     keys_by_seed = [[match.id for match in seed.matches if match.id in numbers] for seed in seeds]
     return [
         Name(entities=tuple(numbers[key] for key in keys), keys=frozenset((*keys, entity_key(seed.text))))
@@ -156,43 +169,46 @@ async def _find_names(seeds: Sequence[Seed], view: ReadView) -> list[Name]:
 async def _trust_in(names: Sequence[Name], scope: Scope) -> float:
     """Return the mean selectivity of the names: one over the number of passages that each may mean."""
     passages = scope.passages_of((entity for name in names for entity in name.entities), N_PASSAGES)
-    n_homes = {e: int((await scope.home_entities(chunks) == e).sum()) for e, chunks in passages.items()}
-    counts = [[n_homes[e] or int(scope.n_passages(np.array([e]))[0]) for e in name.entities] for name in names]
-    shares = [1 / min(filter(None, n_by_entity)) if any(n_by_entity) else 0.0 for n_by_entity in counts]
+    home_entities = await scope.home_entities(np.unique(np.concatenate(list(passages.values()))))
+    shares = []
+    for name in names:
+        n_homes = [int((home_entities == entity).sum()) for entity in name.entities]
+        n_passages = scope.n_passages(np.array(name.entities)).tolist()
+        counts = [homes or n for homes, n in zip(n_homes, n_passages, strict=True)]
+        shares.append(1 / min(filter(None, counts)) if any(counts) else 0.0)
     return round(sum(shares) / len(shares), 6)
 
 
-async def _activate(question: str, names: Sequence[Name], scope: Scope) -> dict[int, float]:
+async def _activate(terms: Sequence[str], names: Sequence[Name], scope: Scope) -> dict[int, float]:
     """Return the activation of what the question names, and of what stands in the nearest sentence about it."""
-    active: dict[int, float] = defaultdict(float)
     passages = scope.passages_of((entity for name in names for entity in name.entities), N_READ)
-    ids = await scope.view.ids(NodeKind.CHUNK, sorted({n for chunks in passages.values() for n in chunks.tolist()}))
-    chunk_by_id = {chunk.id: chunk for chunk in await scope.view.chunks(list(ids.values()))}
-    chunk_by_number = {number: chunk_by_id[chunk_id] for number, chunk_id in ids.items()}
-    terms = frozenset(content_terms_of(question))
+    chunks = await scope.read(np.unique(np.concatenate(list(passages.values()))))
+    active: dict[int, float] = defaultdict(float)
     for name in names:
         for entity in name.entities:
             active[entity] = max(active[entity], 1 / len(name.entities))
-            texts = {n: chunk_by_number[n] for n in passages[entity].tolist() if n in chunk_by_number}
+            texts = {number: chunk.text for number, chunk in chunks.items() if number in passages[entity]}
             share, words, number = _nearest_sentence(name.keys, texts, terms)
             for other in await _entities_in(words, number, scope) if share else ():
                 active[other] = max(active[other], active[entity] * share**SHARPNESS)
     return dict(active)
 
 
-def _nearest_sentence(
-    names: Iterable[str], chunks: Mapping[int, Chunk], terms: frozenset[str]
-) -> tuple[float, Words, int]:
+def _nearest_sentence(names: Iterable[str], texts: Mapping[int, str], terms: Sequence[str]) -> tuple[float, Words, int]:
     """Return the sentence with one of the names that has the largest share of the terms: share, words, chunk number."""
     keys_by_anchor, first_forms = group_by_anchor(names), {name_forms(key)[0] for key in names}
     best = 0.0, split_words(""), -1
-    for number, chunk in sorted(chunks.items(), key=lambda pair: pair[1].id):
-        for start, end in sentence_spans(chunk.text):
-            lowered = chunk.text[start:end].casefold()
-            if lowered.isascii() and not any(form in lowered for form in first_forms):
+    for number, text in texts.items():
+        if len({term for _, term in term_places(text, terms)}) <= best[0] * len(terms):
+            continue  # no sentence of this passage can be better
+        for start, end in sentence_spans(text):
+            sentence = text[start:end]
+            if sentence.isascii() and not any(form in sentence.lower() for form in first_forms):
                 continue
-            words = split_words(chunk.text[start:end])
-            share = len(terms.intersection(content_terms(words))) / max(len(terms), 1)
+            if len({term for _, term in term_places(sentence, terms)}) <= best[0] * len(terms):
+                continue
+            words = split_words(sentence)
+            share = len({*terms}.intersection(content_terms(words))) / len(terms)
             if share > best[0] and count_occurrences(words, keys_by_anchor):
                 best = share, words, number
     return best
@@ -207,7 +223,7 @@ async def _entities_in(words: Words, chunk: int, scope: Scope) -> list[int]:
     return [number for number in present.tolist() if keys.get(number) in named or number in home]
 
 
-async def _walk_twice(active: Mapping[int, float], scope: Scope) -> Walk:
+async def _walk_twice(active: Mapping[int, float], scope: Scope) -> SubgraphWalk:
     """Walk over the subgraph, add the home passages of the best ranked entities, and walk again."""
     similar = largest_with_ties(scope.similarity, N_SIMILAR)
     chunks = np.unique(np.concatenate([similar, *scope.passages_of(active, N_PASSAGES).values()]))
@@ -218,51 +234,37 @@ async def _walk_twice(active: Mapping[int, float], scope: Scope) -> Walk:
     return await _walk(active, np.union1d(chunks, homes), scope, n_steps=N_STEPS)
 
 
-async def _walk(active: Mapping[int, float], chunks: Ints, scope: Scope, n_steps: int) -> Walk:
+async def _walk(active: Mapping[int, float], chunks: Ints, scope: Scope, n_steps: int) -> SubgraphWalk:
     """Return the personalised PageRank of a subgraph: these chunks, their entities, and the active ones."""
-    occurrences = scope.topology.occurrences_by_chunk().neighbours(chunks)
-    entities = np.union1d(occurrences.columns, np.array(list(active), dtype=np.int64))
-    rarity, n, m = scope.rarity(entities), len(entities), len(chunks)
-    rows, columns = np.searchsorted(entities, occurrences.columns), occurrences.positions
-    is_home = occurrences.columns == (await scope.home_entities(chunks))[columns]
-    n_homes = np.bincount(rows[is_home], minlength=n)
+    subgraph = read_subgraph(scope.topology, chunks, np.array(list(active), dtype=np.int64))
+    entities, rows = subgraph.entities, subgraph.mention_rows
+    rarity = scope.rarity(entities)
+    is_home = entities[rows] == (await scope.home_entities(chunks))[subgraph.mention_columns]
+    n_homes = np.bincount(rows[is_home], minlength=len(entities))
     weights = rarity[rows] * (1 + HOME_WEIGHT * is_home / np.maximum(n_homes[rows], 1))
-    relations = scope.topology.relations(EdgeWeight.MENTIONS).neighbours(entities)
-    is_inside = np.isin(relations.columns, entities)
-    sources, targets = relations.positions[is_inside], np.searchsorted(entities, relations.columns[is_inside])
-    blocks = [
-        GraphBlock(matrix=sparse_matrix(sources, targets, relations.weights[is_inside], (n, n))),
-        GraphBlock(matrix=sparse_matrix(rows, columns, weights, (n, m)), columns=n),
-        GraphBlock(matrix=sparse_matrix(columns, rows, weights, (m, n)), rows=n),
-    ]
-    reset = np.zeros(n + m)
     seeds = np.searchsorted(entities, list(active))
-    reset[seeds] = np.array(list(active.values())) * rarity[seeds]
+    by_entity = np.zeros(len(entities))
+    by_entity[seeds] = np.array(list(active.values())) * rarity[seeds]
     similarity = scope.similarity[chunks]
-    reset[n:] = PASSAGE_SHARE * reset.sum() * similarity / max(float(similarity.sum()), 1e-12)
-    graph = WeightedGraph(blocks=blocks, n_entities=n, n_chunks=m)
-    reset /= reset.sum()
-    ranks, degrees = reset, np.maximum(graph.degrees, 1e-12)
-    for _ in range(n_steps):
-        ranks = DAMPING * graph.multiply(ranks / degrees) + (1 - DAMPING) * reset
-    ranks = round_scores(ranks)
-    return Walk(entities=entities, chunks=chunks, ranks=ranks, related=np.stack([sources, targets], axis=1))
+    by_chunk = PASSAGE_SHARE * by_entity.sum() * similarity / max(float(similarity.sum()), 1e-12)
+    return subgraph.walk(weights, np.concatenate([by_entity, by_chunk]), damping=DAMPING, n_steps=n_steps)
 
 
-async def _fuse(walk: Walk | None, trust: float, scope: Scope, k: int) -> tuple[Hit, ...]:
+async def _fuse(walk: SubgraphWalk | None, trust: float, scope: Scope, k: int) -> tuple[Hit, ...]:
     """Return the k passages with the highest mean of similarity and walk."""
     fused, ranks = max(1 - trust, MIN_SIMILARITY_WEIGHT) * scope.similarity, np.zeros(len(scope.similarity))
     if walk:
         ranks[walk.chunks] = walk.ranks[len(walk.entities) :]
         by_walk = np.log1p(ranks / RANK_SCALE)
         fused += trust * by_walk / max(float(by_walk.max()), 1e-12)
-    best = await top_chunks(round_scores(fused), k, scope.view)
+    fused = round_scores(fused)
+    best = await top_chunks(fused, k, scope.view)
     numbers = await scope.view.numbers(NodeKind.CHUNK, [chunk.id for chunk in best])
     shares = {c: f"similarity {scope.similarity[n]:.3f}, {ranks[n]:.3g} of the walk" for c, n in numbers.items()}
-    return tuple(Hit(id=c.id, score=c.score, reason=shares[c.id]) for c in best)
+    return tuple(Hit(id=chunk.id, score=chunk.score, reason=shares[chunk.id]) for chunk in best)
 
 
-async def _graph_hits(walk: Walk, view: ReadView) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:
+async def _graph_hits(walk: SubgraphWalk, view: ReadView) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:
     """Return the best ranked entities, and the relations among them with the highest sums of ranks."""
     ranks = np.zeros(int(walk.entities[-1]) + 1)
     ranks[walk.entities] = walk.ranks[: len(walk.entities)]
@@ -270,11 +272,13 @@ async def _graph_hits(walk: Walk, view: ReadView) -> tuple[tuple[Hit, ...], tupl
     numbers = await view.numbers(NodeKind.ENTITY, list(rank_by_key))
     keys = {int(np.searchsorted(walk.entities, number)): key for key, number in numbers.items()}
     is_best = np.isin(walk.related, list(keys)).all(axis=1)
-    ends = [(keys[a], keys[b]) for a, b in walk.related[is_best].tolist()]
-    sums = {relation_id(a, b): round(rank_by_key[a] + rank_by_key[b], 9) for a, b in ends}
-    best = [list(rank_by_key.items()), top_k(sums, MAX_RELATIONS)]
-    entities, relations = (tuple(Hit(id=i, score=s, reason=f"{s:.3g} of the walk") for i, s in hits) for hits in best)
-    return entities, relations
+    ends = [(keys[first], keys[second]) for first, second in walk.related[is_best].tolist()]
+    sums = {relation_id(*pair): round(sum(rank_by_key[key] for key in pair), 9) for pair in ends}
+    return _as_hits(rank_by_key.items()), _as_hits(top_k(sums, MAX_RELATIONS))
+
+
+def _as_hits(ranked: Iterable[tuple[str, float]]) -> tuple[Hit, ...]:
+    return tuple(Hit(id=identifier, score=rank, reason=f"{rank:.3g} of the walk") for identifier, rank in ranked)
 
 
 STRATEGY = Strategy(

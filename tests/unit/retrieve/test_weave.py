@@ -45,6 +45,17 @@ async def test_without_a_name_words_and_vectors_rank_alone(travels: Library) -> 
     assert not evidence.entities
 
 
+async def test_of_passages_with_the_same_words_the_one_where_they_stand_together_is_first(library: Library) -> None:
+    filler = " ".join(f"road{n}" for n in range(60))
+    await library.publish(
+        page("Apart", f"Salt was dear. {filler}. Silk was not."),
+        page("Together", f"{filler}. Salt was dear, silk was not."),
+    )
+    async with library.view() as view:
+        evidence = await retrieve(Query(text="salt, silk"), view, library.tools)
+        assert await titles(view, evidence.chunks) == ["Together", "Apart"]
+
+
 async def test_words_rank_alone_while_vectors_are_missing(library: Library) -> None:
     await library.publish(page("Paper", "Paper was made of mulberry bark."), page("Ink", "Soot."), is_embedded=False)
     async with library.view() as view:

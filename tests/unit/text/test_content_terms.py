@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.text.words import content_terms_of, stem
+from quipu.text.words import content_terms_of, nearness, stem, term_places
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,24 @@ def test_function_words_are_left_out() -> None:
     assert content_terms_of("Who was the first printer of Mainz?") == ["first", "print", "mainz"]
     assert content_terms_of("Кто был первым печатником?") == ["перв", "печатник"]
     assert content_terms_of("谁发明了活字？") == ["谁发", "发明", "明了", "了活", "活字"]
+
+
+def test_words_are_seen_where_they_begin_with_a_term() -> None:
+    assert term_places("Printing: a reprint, prints", ["print"]) == [(0, "print"), (21, "print")]
+    assert term_places("谁发明了活字？", ["活字", "发明"]) == [(1, "发明"), (4, "活字")]
+    assert term_places("nothing", ["print"]) == []
+
+
+def test_terms_that_stand_together_are_nearer_than_terms_far_apart() -> None:
+    together, apart = "salt and silk" + " and" * 99, "salt" + " and" * 99 + " silk"
+    assert nearness([together, apart, "pepper"], ["salt", "silk"], reach=20) == [1.0, 0.5, 0.0]
+
+
+def test_a_rare_term_counts_more_than_a_common_one() -> None:
+    of_rare, of_common, _ = nearness(["silk", "salt", "salt"], ["salt", "silk"], reach=20)
+    assert of_rare > of_common > 0
+
+
+def test_no_terms_are_near_nothing() -> None:
+    assert nearness(["salt"], [], reach=20) == [0.0]
+    assert nearness([], ["salt"], reach=20) == []

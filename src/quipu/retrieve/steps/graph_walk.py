@@ -53,6 +53,67 @@ class WalkResult:
     damping: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubgraphWalk:
+    """The entities and chunks of a subgraph (ascending numbers), their ranks in this order, and related positions."""
+
+    entities: Ints
+    chunks: Ints
+    ranks: Floats
+    related: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassageSubgraph:
+    """Some entities and chunks (ascending numbers), and the positions in these of mentions and of related entities.
+
+    A mention connects entity `mention_rows[i]` with chunk `mention_columns[i]`. Both directions of each relation are
+    listed, as `relation_rows`, `relation_columns` and the number of its mentions, `relation_weights`.
+    """
+
+    entities: Ints
+    chunks: Ints
+    mention_rows: Ints
+    mention_columns: Ints
+    relation_rows: Ints
+    relation_columns: Ints
+    relation_weights: Floats
+
+    def walk(self, mention_weights: Floats, reset: Floats, *, damping: float, n_steps: int) -> SubgraphWalk:
+        """Return personalised PageRank after `n_steps` of power iteration from `reset`, [n_entities + n_chunks].
+
+        It is made of a few thousand edges, which are summed as a list: that takes less time than to order them by row.
+        """
+        columns = self.mention_columns + len(self.entities)
+        sources = np.concatenate([self.relation_rows, self.mention_rows, columns])
+        targets = np.concatenate([self.relation_columns, columns, self.mention_rows])
+        weights = np.concatenate([self.relation_weights, mention_weights, mention_weights])
+        weights /= np.bincount(sources, weights, minlength=len(reset))[sources]  # shares of what leaves a node
+        start = (1 - damping) * reset / reset.sum()
+        ranks = start / (1 - damping)
+        for _ in range(n_steps):
+            ranks = damping * np.bincount(targets, weights * ranks[sources], minlength=len(reset)) + start
+        related = np.stack([self.relation_rows, self.relation_columns], axis=1)
+        return SubgraphWalk(entities=self.entities, chunks=self.chunks, ranks=round_scores(ranks), related=related)
+
+
+def read_subgraph(topology: Topology, chunks: Ints, seeds: Ints) -> PassageSubgraph:
+    """Return the subgraph of these chunks (ascending numbers), of all entities that they name, and of the seeds."""
+    mentions = topology.occurrences_by_chunk().neighbours(chunks)
+    entities = np.union1d(mentions.columns, seeds)
+    relations = topology.relations(EdgeWeight.MENTIONS).neighbours(entities)
+    is_inside = np.isin(relations.columns, entities)
+    return PassageSubgraph(
+        entities=entities,
+        chunks=chunks,
+        mention_rows=np.searchsorted(entities, mentions.columns),
+        mention_columns=mentions.positions,
+        relation_rows=relations.positions[is_inside],
+        relation_columns=np.searchsorted(entities, relations.columns[is_inside]),
+        relation_weights=relations.weights[is_inside],
+    )
+
+
 def build_walk_graph(topology: Topology, weights: WalkWeights) -> WeightedGraph:
     """Return the graph of entities and chunks with these edge weights; without chunks if mentions have no weight."""
     first_chunk = topology.n_entities

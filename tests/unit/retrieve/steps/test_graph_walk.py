@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quipu.algo.pagerank import GraphBlock, WeightedGraph
+from quipu.algo.pagerank import GraphBlock, WeightedGraph, personalised_pagerank
 from quipu.algo.sparse_matrix import sparse_matrix
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.topology import Floats
@@ -12,6 +12,7 @@ from quipu.retrieve.steps.graph_walk import (
     WalkWeights,
     build_walk_graph,
     rank_nodes,
+    read_subgraph,
     round_scores,
     top_chunks,
     top_entities,
@@ -123,3 +124,28 @@ async def test_the_best_are_returned_equal_ones_by_id(travels: Library, k: int, 
 async def test_numbers_of_nothing_are_left_out(travels: Library) -> None:
     async with travels.view() as view:
         assert len(await top_chunks(np.full(1_000, 0.1), 1_000, view)) == 4
+
+
+async def test_a_walk_over_the_whole_graph_as_a_subgraph_converges_to_its_pagerank(library: Library) -> None:
+    await library.publish(*world(4))
+    await derive(library)
+    async with library.view() as view:
+        topology = await library.tools.topology.open(view)
+    subgraph = read_subgraph(topology, np.arange(topology.n_chunks), np.arange(topology.n_entities))
+    whole = build_walk_graph(topology, WalkWeights(facts=1.0, mentions=MentionWeight.ONE))
+    reset = np.arange(1.0, whole.n_nodes + 1)
+    walk = subgraph.walk(np.ones(len(subgraph.mention_rows)), reset, damping=0.5, n_steps=60)
+    has_edges = whole.degrees > 0
+    expected = personalised_pagerank(whole, reset / reset.sum(), damping=0.5)
+    np.testing.assert_allclose(walk.ranks[has_edges], expected[has_edges], rtol=1e-5)
+
+
+async def test_a_subgraph_holds_its_seeds_and_what_its_chunks_name(library: Library) -> None:
+    await library.publish(*world(4))
+    async with library.view() as view:
+        topology = await library.tools.topology.open(view)
+    chunks = np.array([topology.n_chunks - 1])
+    named = topology.occurrences_by_chunk().neighbours(chunks).columns
+    assert read_subgraph(topology, chunks, np.array([0])).entities.tolist() == sorted({0, *named.tolist()})
+    none = np.empty(0, dtype=np.int64)
+    assert read_subgraph(topology, none, np.array([0])).entities.tolist() == [0]
