@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from quipu.ingest.local.capitalised_names import find_capitalised
-from quipu.ingest.local.lexicon import is_common_word
+from quipu.ingest.local.lexicon import NAME_ENDS, is_common_word
 from quipu.ingest.local.occurrences import Cue
 from quipu.ingest.local.script_rules import find_chinese_names
 from quipu.model.extraction import ChunkInput
@@ -28,6 +28,8 @@ _UNSPACED = re.compile(f"[{UNSPACED}]")
 _SCRIPTS = (re.compile(r"[A-Za-z\u00c0-\u024f]"), re.compile(r"[\u0400-\u04ff]"), _UNSPACED)
 _ACCENTS = re.compile(r"[\u0300-\u036f]+")
 _BETWEEN_WORDS = r"[\W_]{1,4}"
+# Chinese and Japanese words at the end of names of organisations and places, as "University".
+_GENERIC_END = re.compile("(?:公司|集团|大学|学院|学校|医院|银行|组织|委员会|研究所|协会|会社|中心|部门|政府)$")
 _CAPITALISED = re.compile(r"(?<!\w)[^\W\d_a-zа-яё]\w*")
 _CERTAIN_CUES = frozenset({Cue.CAPITALS, Cue.CHINESE, Cue.QUOTED})
 
@@ -40,12 +42,16 @@ class GroundingText:
         self._full_text = "\n".join((chunk.title, *chunk.headings, chunk.header, chunk.text))
 
     def may_contain(self, name: str) -> bool:
-        """Return whether the name may come from this text: any significant word in some inflection, or the initials.
+        """Return whether the name may come from this text: a distinctive word in some inflection, or the initials.
 
-        A name in another script than the text also passes, because it may be a translation.
+        A name of generic and common words needs all of them that are not generic. A name in another script than the
+        text also passes, because it may be a translation.
         """
         words, significant = _words_of(name)
-        if any(map(self._contains_word, significant)) or (not significant and self.contains_exactly(name)):
+        distinctive, needs_all = _distinctive(name)
+        if (all if needs_all else any)(map(self._contains_word, distinctive)) and (
+            significant or self.contains_exactly(name)
+        ):
             return True
         initials = "".join(word[0] for word in words)
         is_initials = len(words) > 1 and initials not in STOP_WORDS and f" {initials} " in self._words
@@ -82,6 +88,23 @@ class GroundingText:
         match = re.search(_BETWEEN_WORDS.join(map(re.escape, words)), self._text, re.IGNORECASE)
         return match.span() if match else (0, 0)
 
+    def place(self, names: Iterable[str]) -> tuple[int, int]:
+        """Return where the chunk's text names something by one of its names, [start, end).
+
+        Where no name stands as it is, this is the first distinctive word of one; else the whole text, which names it
+        in its title or in another language.
+        """
+        names = list(names)
+        for start, end in map(self.span, names):
+            if end:
+                return start, end
+        words = (word for name in names for word in _distinctive(name)[0])
+        for word in words:
+            for match in _WORD.finditer(self._text):
+                if self._contains_word(word) and _fold(match[0]).startswith(_stem(word)):
+                    return match.span()
+        return 0, len(self._text)
+
     def _is_separate(self, start: int, end: int) -> bool:
         """Return whether [start, end) is not a part of longer words."""
         before, after = self._text[start - 1 : start], self._text[end : end + 1]
@@ -90,9 +113,7 @@ class GroundingText:
     def _contains_word(self, word: str) -> bool:
         if _UNSPACED.search(word):
             return word in self._folded or any(word[i : i + 2] in self._folded for i in range(len(word) - 1))
-        if len(word) <= MIN_STEM:
-            return f" {word} " in self._words
-        return f" {word[: max(MIN_STEM, len(word) - MAX_STEM_CUT)]}" in self._words
+        return f" {word} " in self._words if len(word) <= MIN_STEM else f" {_stem(word)}" in self._words
 
     @cached_property
     def _folded(self) -> str:
@@ -173,6 +194,22 @@ def _words_of(name: str) -> tuple[list[str], list[str]]:
     """Return the folded words of a name, and those that are significant."""
     words = _WORD.findall(_fold(name))
     return words, [word for word in words if word not in STOP_WORDS and len(word) > 1]
+
+
+def _distinctive(name: str) -> tuple[list[str], bool]:
+    """Return the folded words by which a name is known, and whether a text must have all of them or any one.
+
+    Generic words such as "Corp" and common words such as "world" tell nothing where the name has others.
+    """
+    words = _WORD.findall(unicodedata.normalize("NFC", name).casefold())  # accents count: "й" is another letter
+    significant = [word for word in words if word not in STOP_WORDS and len(word) > 1]
+    specific = [_GENERIC_END.sub("", word) or word for word in significant if word not in NAME_ENDS]
+    rare = [word for word in specific if not is_common_word(word)]
+    return [_fold(word) for word in rare or specific or significant], not rare
+
+
+def _stem(word: str) -> str:
+    return word[: max(MIN_STEM, len(word) - MAX_STEM_CUT)]
 
 
 def _fold(text: str) -> str:

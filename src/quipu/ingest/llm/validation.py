@@ -118,8 +118,7 @@ class RecordValidator:
         earlier = draft.entity_by_key.get(key)
         if earlier is None:
             names = (entity.name, name, *self._other_names(key, draft))
-            spans = map(draft.text.span, names)
-            start, end = next((span for span in spans if span[1]), (0, 0))
+            start, end = draft.text.place(names)
             draft.entity_by_key[key] = replace(entity, name=name, type=type_, start=start, end=end)
         else:
             draft.entity_by_key[key] = replace(

@@ -11,6 +11,8 @@ ENGLISH = ChunkInput(
     headings=("Geneva",),
     header="Year | Laboratory",
 )
+CORP = ChunkInput(text="Gamma Delta Corp opened a laboratory.")
+CHINESE_CORP = ChunkInput(text="南方公司在北京。")
 RUSSIAN = ChunkInput(text="Берестяные грамоты нашли в Великом Новгороде в 1951 году.")
 CHINESE = ChunkInput(text="郑和的船队到达了马六甲，他是明朝的航海家。")
 
@@ -32,6 +34,9 @@ CHINESE = ChunkInput(text="郑和的船队到达了马六甲，他是明朝的�
         (RUSSIAN, "Великий Новгород"),
         (RUSSIAN, "берестяная грамота"),
         (RUSSIAN, "Novgorod"),
+        (CORP, "Gamma Corporation"),
+        (CORP, "Corp"),
+        (CHINESE_CORP, "南方公司"),
         (CHINESE, "郑和"),
         (CHINESE, "郑和船队"),
         (CHINESE, "Zheng He"),
@@ -48,6 +53,11 @@ def test_a_name_of_the_text_passes_in_another_form_or_script(chunk: ChunkInput, 
         (ENGLISH, "Evil Corp"),
         (ENGLISH, "Anna Bell"),
         (ENGLISH, "The Of"),
+        (ENGLISH, "World Trade Organization"),
+        (CORP, "Evil Planted Corp"),
+        (CORP, "Evil Corp"),
+        (RUSSIAN, "Великий Устюг"),
+        (CHINESE_CORP, "邪恶公司"),
         (ENGLISH, "X"),
         (RUSSIAN, "Псков"),
         (CHINESE, "长城"),
@@ -81,6 +91,21 @@ def test_initials_stand_for_a_name() -> None:
 def test_the_first_place_of_a_name_is_found(name: str, found: str) -> None:
     start, end = GroundingText(ENGLISH).span(name)
     assert ENGLISH.text[start:end] == found
+
+
+@pytest.mark.parametrize(
+    ("chunk", "names", "place"),
+    [
+        (ENGLISH, ["Nobody", "São Paulo"], "São Paulo"),
+        (RUSSIAN, ["Великий Новгород"], "Новгороде"),
+        (CORP, ["Gamma Corporation"], "Gamma"),
+        (ENGLISH, ["Geneva"], ENGLISH.text),
+        (RUSSIAN, ["Novgorod"], RUSSIAN.text),
+    ],
+)
+def test_every_name_has_a_place_in_the_text(chunk: ChunkInput, names: list[str], place: str) -> None:
+    start, end = GroundingText(chunk).place(names)
+    assert chunk.text[start:end] == place
 
 
 def test_a_name_inside_a_longer_word_is_no_place() -> None:

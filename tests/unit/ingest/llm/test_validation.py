@@ -86,7 +86,7 @@ def test_the_names_of_the_prompts_example_are_invented_unless_the_text_has_them(
 
 def test_a_name_that_only_an_alias_ties_to_the_text_stays() -> None:
     entity = ExtractedEntity(name="Federal Bureau", type="Organization")
-    text = "The Bureaux of the G-men were closed."
+    text = "The Federals and the Bureaux of the G-men were closed."
     assert conform(ExtractedEntity(name="Gendarmerie", type="Organization"), text=text).entities == ()
     found = conform(
         ExtractedEntity(name="Gendarmerie", type="Organization"),
