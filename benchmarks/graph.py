@@ -34,8 +34,8 @@ import numpy as np
 from sqlalchemy import Table
 
 from quipu.algo.edge_list import EdgeList, edge_list, modularity
+from quipu.algo.graph_communities import find_communities
 from quipu.algo.lca import Forest
-from quipu.algo.leiden import Community, PreviousPartition, hierarchical_leiden, leiden
 from quipu.algo.pagerank import TOLERANCE, GraphBlock, WeightedGraph, personalised_pagerank
 from quipu.algo.shortest_paths import ShortestPathSearch
 from quipu.algo.sparse_matrix import SparseMatrix, sparse_matrix
@@ -63,8 +63,7 @@ DAMPINGS = (0.5, 0.85)
 CHUNKS_PER_DOCUMENT = 10
 ROWS_PER_INSERT = 50_000
 CASE_WIDTH, WHO_WIDTH = 48, 20  # as they are printed
-MAX_COMMUNITY = 10
-N_TOUCHED = 20  # finest communities that one document touches
+N_NEW = 4  # entities of a document that is added before communities are found again
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +180,24 @@ async def topologies(world: World) -> AsyncIterator[Figure]:
         yield Figure("topology, a tenth of the documents allowed", "quipu", took, "opening the view included")
 
 
-async def divisions(world: World) -> AsyncIterator[Figure]:
-    """Communities, anew and after a few entities changed; on the random graph, and on one that has groups."""
+async def communities(world: World) -> AsyncIterator[Figure]:
+    """Communities, and how many stay after one more document; on the random graph, and on one that has groups."""
     random = edge_list(world.n_entities + 1, world.sources, world.targets, np.ones(world.n_relations))
-    for kind, pairs in (("random", random), ("with groups", _planted(world.n_entities, world.n_relations))):
-        took, labels = _once(lambda: leiden(pairs))  # noqa: B023
-        yield Figure(f"leiden, one level, {kind}", "graspologic-native", took, f"Q {modularity(pairs, labels):.4f}")
-        took, communities = _once(lambda: hierarchical_leiden(pairs, max_size=10))  # noqa: B023
-        n_levels = 1 + max(community.level for community in communities)
-        yield Figure(f"communities, anew, {kind}", "quipu", took, f"{len(communities):,} in {n_levels} levels")
-        before = _before(pairs.n, communities, n_levels)
-        took, _ = _once(lambda: hierarchical_leiden(pairs, max_size=10, previous=before))  # noqa: B023
-        yield Figure(f"communities, 20 entities free, {kind}", "quipu", took)
+    for kind, graph in (("random", random), ("with groups", _planted(world.n_entities, world.n_relations))):
+        marks = np.random.default_rng(5).integers(0, 1 << 32, graph.n + N_NEW, dtype=np.uint64)
+        took, found = _once(lambda: find_communities(graph, marks[: graph.n]))  # noqa: B023
+        labels = np.zeros(graph.n, dtype=np.int64)
+        for number, community in enumerate(found):
+            if community.level == 0:
+                labels[community.nodes] = number
+        before = {community.nodes.tobytes() for community in found}
+        after = [find_communities(_with_document(graph, seed), marks) for seed in range(REPEATS)]
+        shares = [sum(community.nodes.tobytes() in before for community in each) / len(before) for each in after]
+        note = f"Q {modularity(graph, labels):.4f}, {len(found):,}, unchanged by a document {median(shares):.2%}"
+        yield Figure(f"communities, {kind}", "quipu", took, note)
+        if find_spec("graspologic_native"):
+            took, labels = _once(lambda: _leiden(graph))  # noqa: B023
+            yield Figure(f"level 0 alone, {kind}", "graspologic-native", took, f"Q {modularity(graph, labels):.4f}")
 
 
 async def hierarchies(world: World) -> AsyncIterator[Figure]:
@@ -233,17 +238,36 @@ async def ways(world: World) -> AsyncIterator[Figure]:
         yield Figure(f"paths of two links from {kind}", "quipu", took)
 
 
-CASES: tuple[Callable[[World], AsyncIterator[Figure]], ...] = (walks, ways, topologies, divisions, hierarchies)
+CASES: tuple[Callable[[World], AsyncIterator[Figure]], ...] = (walks, ways, topologies, communities, hierarchies)
 
 
-def _before(n: int, communities: Sequence[Community], n_levels: int) -> PreviousPartition:
-    """Return how a graph was divided, with twenty nodes free to move."""
-    levels = [np.full(n, -1, dtype=np.int64) for _ in range(n_levels)]
-    for number, community in enumerate(communities):
-        levels[community.level][community.nodes] = number
-    free = np.zeros(n, dtype=np.bool_)
-    free[np.random.default_rng(5).choice(n, 20, replace=False)] = True
-    return PreviousPartition(levels, free)
+def _with_document(graph: EdgeList, seed: int) -> EdgeList:
+    """Return the graph with new nodes, and links between them, some neighbours of one node, and two others."""
+    chance = np.random.default_rng(1_000 + seed)
+    node = chance.integers(0, graph.n)
+    near = np.concatenate([graph.targets[graph.sources == node], graph.sources[graph.targets == node]])[:5]
+    pool = np.concatenate([[node], near, chance.integers(0, graph.n, 2), np.arange(graph.n, graph.n + N_NEW)])
+    first, second = chance.choice(pool, 4 * N_NEW), chance.choice(pool, 4 * N_NEW)
+    ends = np.concatenate([graph.sources, first]), np.concatenate([graph.targets, second])
+    return edge_list(graph.n + N_NEW, *ends, np.concatenate([graph.weights, np.ones(4 * N_NEW)]))
+
+
+def _leiden(graph: EdgeList) -> Ints:
+    """Return the labels of Leiden (graspologic-native), which an earlier version used, after three rounds."""
+    ends = (map(str, side.tolist()) for side in (graph.sources, graph.targets))
+    _, community_by_name = import_module("graspologic_native").leiden(
+        edges=list(zip(*ends, graph.weights.tolist(), strict=True)),
+        starting_communities=None,
+        resolution=1.0,
+        randomness=0.001,
+        iterations=3,
+        use_modularity=True,
+        seed=20260521,
+        trials=1,
+    )
+    labels = np.arange(graph.n) + len(community_by_name)
+    labels[list(map(int, community_by_name))] = list(community_by_name.values())
+    return labels
 
 
 def _planted(n: int, n_links: int) -> EdgeList:

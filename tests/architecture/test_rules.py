@@ -9,7 +9,6 @@ from tests.architecture.source import PACKAGE, Module, modules
 # Optional drivers, each imported in its own adapter where it is used.
 OPTIONAL_IMPORTS = {
     ("algo.vector_clusters", "sklearn.mixture"),
-    ("algo.leiden", "graspologic_native"),
     ("ingest.llm.ontology_file", "tomllib"),
     ("ingest.llm.ontology_file", "yaml"),
     ("providers.jieba", "rjieba"),

@@ -14,8 +14,6 @@ from tests.acceptance.corpora import CHINESE, RUSSIAN
 from tests.laws.world import document
 
 DERIVATIONS = tuple(each.name for each in CATALOG)
-READ_COMMUNITIES = ("community_global", "community_local", "drift", "bridge")
-HISTORY_FREE = tuple(name for name in STRATEGIES if name not in READ_COMMUNITIES)
 QUESTIONS = (
     "Who travelled with Marco Polo to the court of Kublai Khan?",
     "Кто нашёл берестяные грамоты в Новгороде, и где было 郑和?",
@@ -71,8 +69,8 @@ async def live(kb: Quipu, steps: Sequence[Step]) -> list[SourceDocument]:
 
 
 async def canonical_state(kb: Quipu) -> object:
-    """Return what no history may show: faults, the dump, and the evidence of all that reads no communities."""
-    return await kb.verify(), [line async for line in kb.dump()], await evidence(kb, HISTORY_FREE)
+    """Return what no history may show: faults, the dump, and the evidence of every strategy."""
+    return await kb.verify(), [line async for line in kb.dump()], await evidence(kb, tuple(STRATEGIES))
 
 
 async def evidence(kb: Quipu, strategies: Sequence[str], **options: Any) -> list[str]:
@@ -90,10 +88,3 @@ async def told_of(kb: Quipu, hierarchy: Hierarchy) -> tuple[list[Cluster], list[
     async with kb._store.view() as view:
         clusters = await view.clusters(hierarchy)
         return clusters, await view.cluster_reports([each.id for each in clusters])
-
-
-async def communities_anew(kb: Quipu) -> object:
-    """Find the communities anew, which remember else; return them and their reports."""
-    report = await kb.refresh(["communities", "reports"], rebuild=True)
-    assert report.is_complete, report
-    return await told_of(kb, Hierarchy.COMMUNITIES)

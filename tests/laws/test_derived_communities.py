@@ -1,4 +1,4 @@
-"""Law of the one derivation with a memory: communities stay what they are, and stay about as good as new ones."""
+"""Law of communities: a change leaves nearly all as they were, and they are about as good as the planted ones."""
 
 from pathlib import Path
 from random import Random
@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from quipu.algo.edge_list import EdgeList
-from quipu.derive import communities
+from quipu.derive import communities, community_partition
+from quipu.derive.community_partition import read_community_graph
 from quipu.derive.derivation import DerivationContext
-from quipu.derive.leiden_partition import read_community_graph
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.testing.facts import document, entity, passage, relation
@@ -17,7 +17,7 @@ from tests.laws.test_reports import _open
 
 N_DOCUMENTS, N_CHANGES = 220, 12
 GUILDS, PEOPLE = 30, 10
-LEAST_KEPT, LEAST_QUALITY = 0.95, 0.99
+LEAST_KEPT, LEAST_QUALITY = 0.96, 0.97
 
 
 def letter(number: int) -> DocumentFacts:
@@ -61,13 +61,17 @@ def kept(before: dict[str, set[str]], after: dict[str, set[str]], touched: set[s
 
 
 async def quality(context: DerivationContext) -> float:
-    """Return the modularity of the coarsest communities: Σ w_in / m − (Σ degree / 2m)² (Newman and Girvan, 2004)."""
+    """Return the modularity of the coarsest communities, as a share of the modularity of the guilds.
+
+    Modularity is Σ w_in / m − (Σ degree / 2m)² (Newman and Girvan, 2004).
+    """
     clusters = await clusters_of(context)
     async with context.store.view() as view:
         graph = await read_community_graph(view, await context.topology.open(view))
-    held = inside(clusters)
-    community = {key: name for name, each in clusters.items() if not each.parent for key in held[name]}
-    return modularity(graph.edges, [community[key] for key in graph.keys])
+    keys_by_id = inside(clusters)
+    community = {key: name for name, each in clusters.items() if not each.parent for key in keys_by_id[name]}
+    guilds = [key.split()[1] for key in graph.keys]
+    return modularity(graph.edges, [community[key] for key in graph.keys]) / modularity(graph.edges, guilds)
 
 
 def modularity(pairs: EdgeList, names: list[str]) -> float:
@@ -80,11 +84,8 @@ def modularity(pairs: EdgeList, names: list[str]) -> float:
     return float(pairs.weights[is_inside].sum() / m - ((degrees / (2 * m)) ** 2).sum())
 
 
-async def changed_one_by_one(folder: Path, *, rebuild: bool = False) -> tuple[float, float]:
-    """Add and remove single documents; return the share of untouched communities kept, and how good they are.
-
-    That is their modularity at the end by that of communities found anew.
-    """
+async def changed_one_by_one(folder: Path) -> tuple[float, float]:
+    """Add and remove single documents; return the share of untouched communities that stay, and their quality."""
     n_kept, n_untouched = 0, 0
     async with _open(folder, asks=False) as context:
         await context.store.commit(Delta(publish=[letter(number) for number in range(N_DOCUMENTS)]))
@@ -94,23 +95,25 @@ async def changed_one_by_one(folder: Path, *, rebuild: bool = False) -> tuple[fl
             facts = letter(number) if number % 3 == 2 else letter(N_DOCUMENTS + number)
             change = Delta(remove=[f"letter{number}"]) if number % 3 == 2 else Delta(publish=[facts])
             await context.store.commit(change)
-            await communities.refresh(context, rebuild)
+            await communities.refresh(context, False)
             after = inside(await clusters_of(context))
             same, of = kept(before, after, keys_of(facts))
             n_kept, n_untouched, before = n_kept + same, n_untouched + of, after
-        ended = await quality(context)
-        await communities.refresh(context, True)
-        return n_kept / n_untouched, ended / await quality(context)
+        return n_kept / n_untouched, await quality(context)
 
 
-async def test_untouched_communities_stay_and_all_are_as_good_as_new_ones(tmp_path: Path) -> None:
+async def test_untouched_communities_stay_and_all_are_as_good_as_the_planted_ones(tmp_path: Path) -> None:
     share, ratio = await changed_one_by_one(tmp_path)
     assert share >= LEAST_KEPT
     assert ratio >= LEAST_QUALITY
 
 
-async def test_the_law_fails_where_communities_forget(tmp_path: Path) -> None:
-    share, _ = await changed_one_by_one(tmp_path, rebuild=True)
+async def test_the_law_fails_where_chance_decides_between_equal_neighbours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = Random("marks")
+    monkeypatch.setattr(community_partition, "crc32", lambda _: random.getrandbits(32))
+    share, _ = await changed_one_by_one(tmp_path)
     assert share < LEAST_KEPT
 
 

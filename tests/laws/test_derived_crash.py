@@ -13,7 +13,7 @@ from quipu.stores.relational.store import RelationalStore
 from quipu.testing.server.process import ServerHandle
 from quipu.testing.server.request_log import LoggedRequest
 from tests.laws.derived_child import REPORTING, lines_of, live
-from tests.laws.derived_world import communities_anew, told_of
+from tests.laws.derived_world import told_of
 from tests.laws.model_counts import completed
 from tests.laws.model_world import dump_of, model_engine, model_settings, script
 from tests.laws.mortal import Mortal, mortal_of
@@ -32,12 +32,11 @@ def mortal() -> Iterator[Mortal]:
 
 
 async def ended(folder: Path, server: ServerHandle) -> object:
-    """Return the state at the end of the history: without faults, and whatever communities remember found anew."""
+    """Return the state at the end of the history, which has no faults."""
     async with model_engine(model_settings(folder, server.base_url)) as kb:
         assert await kb.verify() == []
         assert await kb.plan() == ()
-        aggregates = await told_of(kb, Hierarchy.AGGREGATES)
-        return await dump_of(kb), aggregates, await communities_anew(kb)
+        return await dump_of(kb), *[await told_of(kb, hierarchy) for hierarchy in Hierarchy]
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from quipu.ports.store import ReadView
 from quipu.retrieve import STRATEGIES, Tools
 from quipu.testing.llm import ScriptedLLM
 from tests.children import PATIENCE_S
-from tests.laws.derived_world import DERIVATIONS, NAMES, QUESTIONS, communities_anew, keep_all, story, told_of
+from tests.laws.derived_world import DERIVATIONS, NAMES, QUESTIONS, keep_all, story, told_of
 from tests.laws.held import Held, open_when_waiting
 from tests.laws.model_world import dump_of, script, scripted_engine
 from tests.laws.world import engine
@@ -24,10 +24,10 @@ pytestmark = pytest.mark.usefixtures("quick_looks")
 
 
 async def ended(kb: Quipu) -> object:
-    """Return the state of a sound index: the dump, aggregates, and communities found anew."""
+    """Return the state of a sound index: the dump, communities and aggregates."""
     assert await kb.verify() == []
     assert await kb.plan() == ()
-    return await dump_of(kb), await told_of(kb, Hierarchy.AGGREGATES), await communities_anew(kb)
+    return await dump_of(kb), *[await told_of(kb, hierarchy) for hierarchy in Hierarchy]
 
 
 async def test_two_that_refresh_at_once_end_in_the_state_of_one(tmp_path: Path) -> None:

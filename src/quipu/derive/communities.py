@@ -1,21 +1,22 @@
 """Communities: groups of entities that are related to each other more than to the rest, level by level.
 
-Source: hierarchical Leiden as in D. Edge et al., "From Local to Global: A Graph RAG Approach" (2024). Deviation: after
-a change, only entities of changed communities may move, so that the other communities keep their ids and their reports.
-Thus communities depend on the history of the index; a rebuild depends on the documents alone. Imported communities stay
-as they were imported, and the algorithm runs on all other entities.
+Source: D. Edge et al., "From Local to Global: A Graph RAG Approach" (2024). Deviation: there, Leiden divides the graph.
+Here communities are found by rules that look at their neighbourhood only (`algo.graph_communities`). So they depend on
+the documents and imports alone, not on the history of the index, and one more document leaves nearly all as they were.
+Imported communities stay as they were imported, and the rules are applied to all other entities.
 """
 
 import asyncio
 from collections.abc import Sequence
 
+from quipu.derive.community_partition import partition_graph, partition_identity, read_community_graph
 from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
 from quipu.derive.imported_communities import has_imported_communities, load_communities, read_imported_reports
-from quipu.derive.leiden_partition import partition_graph, partition_identity, read_community_graph
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
 from quipu.model.derivation import (
     COMMUNITIES,
+    IMPORTED_GRAPH,
     REPORTS,
     DerivationRecord,
     DerivationResult,
@@ -47,18 +48,20 @@ async def read_state(view: ReadView, _context: DerivationContext) -> DerivationS
 
 
 async def refresh(context: DerivationContext, rebuild: bool) -> DerivationResult:
-    """Update the communities, or compute all of them from scratch; imported communities are kept in both cases."""
+    """Compute the communities. A rebuild also computes all input hashes again; it gives the same communities."""
     async with context.store.view() as view:
-        record = (await view.derivations()).get(COMMUNITIES)
-        stored = await view.clusters(Hierarchy.COMMUNITIES)
+        records = await view.derivations()
+        record = records.get(COMMUNITIES)
+        stored = await view.clusters(Hierarchy.COMMUNITIES, with_members=False)
         is_rebuild = rebuild or record is None or record.identity != partition_identity()
         if not is_rebuild and record is not None and not await _is_stale(view, record):
             return DerivationResult(name=COMMUNITIES, n_unchanged=len(stored))
         graph = await read_community_graph(view, await context.topology.open(view))
-        imported = await load_communities(graph.keys, view, context.store) if is_rebuild else []
+        imported = await load_communities(graph.keys, view, context.store)
         plan = await asyncio.to_thread(partition_graph, graph, [] if is_rebuild else stored, imported)
         clusters = await asyncio.to_thread(plan.clusters, await plan.read_hashes(view))
-        reports = await _current_imported_reports(view, stored) if is_rebuild else []
+        may_lose = is_rebuild or (IMPORTED_GRAPH in records and not imported)
+        reports = await _current_imported_reports(view, stored) if may_lose else []
         revision = view.revision
     partition = Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=revision)
     new_record = DerivationRecord(name=COMMUNITIES, identity=partition_identity(), revision=revision)
@@ -104,7 +107,7 @@ def _lost_note(n_reports: int) -> str:
 
 DERIVATION = Derivation(
     name=COMMUNITIES,
-    summary="groups of entities that are related to each other more than to the rest (Leiden)",
+    summary="groups of entities that are related to each other more than to the rest",
     read_state=read_state,
     refresh=refresh,
     estimate_rebuild=estimate_rebuild,

@@ -1,9 +1,9 @@
 """Imported communities: communities and reports of another system, which replace the ones that Quipu computed.
 
-After the import they are like any others: new entities join them, and a report is written again once the facts about
-its community change. The original communities and reports are stored apart, in the reply cache, so that a rebuild finds
-them again. They name no removed document: entities are stored as digests of their keys, and a report is deleted with
-the first of its documents that is changed or removed.
+Communities stay as they were imported: all other entities form communities among themselves, and an imported report is
+written again once the facts about its community change. Communities and reports are stored in the reply cache, where
+each refresh finds them. They name no removed document: entities are stored as digests of their keys, and a report is
+deleted with the first of its documents that is changed or removed.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quipu.algo.leiden import Community
+from quipu.algo.graph_communities import Community
+from quipu.derive.community_partition import offset_parents, partition_graph, partition_identity, read_community_graph
 from quipu.derive.derivation import DerivationContext
-from quipu.derive.leiden_partition import offset_parents, partition_graph, partition_identity, read_community_graph
 from quipu.derive.report_writer import IMPORTED_MODEL, REPORTS_IDENTITY
 from quipu.errors import Busy
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
@@ -46,7 +46,7 @@ class CommunityImportResult:
 
 
 async def is_imported(graph: ImportedGraph, store: Store) -> bool:
-    """Return whether the present communities come from this graph, including everything that joined them since."""
+    """Return whether the present communities come from this graph."""
     async with store.view() as view:
         records = await view.derivations()
     has_all = COMMUNITIES in records and (REPORTS in records or not graph.reports)
@@ -57,8 +57,8 @@ async def import_communities(context: DerivationContext, graph: ImportedGraph) -
     """Replace the communities and reports by the ones of an imported graph; do nothing if it has no known entity.
 
     All other entities, such as the entities of other documents, form communities among themselves. They do not join
-    imported communities, because that would invalidate the reports that were just imported. The import is recorded
-    last, so that an interrupted one is repeated. Raises Busy if other processes keep changing facts about the entities.
+    imported communities, because that would invalidate imported reports. The import is recorded last, so that an
+    interrupted one is repeated. Raises Busy if other processes keep changing facts about the entities.
     """
     for _ in range(MAX_ATTEMPTS):
         async with context.store.view() as view:
@@ -105,13 +105,13 @@ async def _plan_import(graph: ImportedGraph, view: ReadView, context: Derivation
     keys = community_graph.keys
     place_by_key = {key: place for place, key in enumerate(keys)}
     community_by_id = _known_communities(graph.communities, place_by_key)
-    originals = list(community_by_id.values())
+    originals = _add_earlier(list(community_by_id.values()), await load_communities(keys, view, context.store))
     record = (await view.derivations()).get(COMMUNITIES)
     is_current = record is not None and record.identity == partition_identity()
     stored = await view.clusters(Hierarchy.COMMUNITIES) if is_current else []
     plan = await asyncio.to_thread(partition_graph, community_graph, stored, originals)
     clusters = plan.clusters(await plan.read_hashes(view))
-    cluster_by_id = dict(zip(community_by_id, clusters[: len(originals)], strict=True))
+    cluster_by_id = dict(zip(community_by_id, clusters, strict=False))  # the communities of this graph come first
     reports: list[ClusterReport] = []
     for report in graph.reports:
         if report.community in cluster_by_id:
@@ -123,8 +123,10 @@ async def _plan_import(graph: ImportedGraph, view: ReadView, context: Derivation
     return _ImportPlan(
         partition=Partition(hierarchy=Hierarchy.COMMUNITIES, clusters=clusters, revision=view.revision),
         reports=reports,
-        result=CommunityImportResult(n_communities=len(originals), n_reports=len(reports), unknown=tuple(unknown)),
-        originals=_add_earlier(originals, await load_communities(keys, view, context.store)),
+        result=CommunityImportResult(
+            n_communities=len(community_by_id), n_reports=len(reports), unknown=tuple(unknown)
+        ),
+        originals=originals,
         keys=keys,
     )
 
@@ -149,9 +151,7 @@ def _known_communities(imported: Sequence[ImportedCommunity], place_by_key: Mapp
             continue
         assigned.update((level, node) for node in nodes)
         place_by_id[community.id] = len(community_by_id)
-        community_by_id[community.id] = Community(
-            level, parent_place, np.array(sorted(nodes), dtype=np.int64), -1, True
-        )
+        community_by_id[community.id] = Community(level, parent_place, np.array(sorted(nodes), dtype=np.int64), True)
     parents = {community.parent for community in community_by_id.values()}
     return {
         identifier: replace(community, is_finest=place_by_id[identifier] not in parents)
@@ -282,7 +282,7 @@ def _decode_communities(payload: str, keys: Sequence[str]) -> list[Community]:
     for parent, digests in json.loads(payload):
         places = sorted(place_by_digest[key_digest] for key_digest in digests if key_digest in place_by_digest)
         level = communities[parent].level + 1 if parent >= 0 else 0
-        communities.append(Community(level, parent, np.array(places, dtype=np.int64), -1, True))
+        communities.append(Community(level, parent, np.array(places, dtype=np.int64), True))
     return _without_empty(communities)
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 class Hierarchy(StrEnum):
     """A method to group entities into levels.
 
-    COMMUNITIES are densely connected entities (Leiden). Level 0 is the coarsest, as in Microsoft GraphRAG. AGGREGATES
+    COMMUNITIES are densely connected entities. Level 0 is the coarsest, as in Microsoft GraphRAG. AGGREGATES
     are semantically similar entities (LeanRAG). Level 1 is the finest, directly above the entities.
     """
 

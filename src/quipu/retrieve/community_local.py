@@ -10,6 +10,7 @@ Approach to Query-Focused Summarization" (2024). The paper itself describes only
 4. Passages: those that mention the seeds, for the rest of the budget.
 
 Differences from the source:
+- Leiden finds the communities → rules that look at neighbours only, because equal documents then have equal ones.
 - 20 entities, searched in order to keep 10 and not cut → `MAX_ENTITIES`, because ten is what the option of the source
   says.
 - No minimum cosine → `min_similarity`, because a far entity is no evidence.

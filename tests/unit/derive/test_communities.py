@@ -1,13 +1,13 @@
-"""Communities of an index: cold from the documents alone, warm with their identity, their inputs hashed."""
+"""Communities of an index: a function of the documents, and hashes of what reports on them are written from."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from quipu.algo.graph_communities import MAX_SIZE
 from quipu.derive import communities as derivation
 from quipu.derive.derivation import DerivationContext
-from quipu.derive.leiden_partition import MAX_SIZE
 from quipu.model.cluster import Cluster
 from quipu.model.delta import CommitResult, Delta, DocumentFacts
 from quipu.model.derivation import DerivationResult, Freshness
@@ -59,7 +59,7 @@ async def test_every_entity_is_in_one_community_and_people_of_a_town_are_togethe
         assert await context.store.verify() == []
 
 
-async def test_made_anew_they_depend_on_the_documents_alone(tmp_path: Path) -> None:
+async def test_they_depend_on_the_documents_alone(tmp_path: Path) -> None:
     books = shelf()
     found: list[dict[str, Cluster]] = []
     for number, order in enumerate((books, books[::-1], [*books[4:], *books[:4]])):
@@ -73,7 +73,7 @@ async def test_made_anew_they_depend_on_the_documents_alone(tmp_path: Path) -> N
                     await _refresh(context)
             if number:
                 await remove(context, "gone")
-            await _refresh(context, rebuild=True)
+            await _refresh(context)
             found.append(await communities(context))
     assert found[0] == found[1] == found[2]
 
@@ -186,7 +186,7 @@ async def test_nearly_all_that_is_untouched_keeps_id_and_members_through_a_histo
             n_untouched += len(untouched)
             n_kept += sum(after.get(name) == before[name] for name in untouched)
             assert await context.store.verify() == []
-    assert n_untouched >= 100
+    assert n_untouched >= 60
     assert n_kept >= 0.95 * n_untouched
 
 

@@ -19,6 +19,7 @@ from tests.unit.derive.writer import Writer
 from tests.unit.engine.recorded_run import told, write_run
 
 LATER = "Emmett Bennett sorted the signs of Pylos. Emmett Bennett taught at Yale."
+COMMUNITY = '"kind":"community"'
 IMPORTED = {"Alice Kober", "Readers of Linear B"}
 
 
@@ -152,7 +153,9 @@ async def test_dropped_reports_are_imported_again_and_their_communities_stay(tmp
         whole = await told(kb)
         await kb.drop(["reports"])
         await kb.refresh(["communities"], rebuild=True)
-        assert await told(kb) == (whole[0], [], whole[2])
+        clusters, reports, lines = await told(kb)
+        assert (clusters, reports) == (whole[0], [])
+        assert [line for line in lines if COMMUNITY not in line] == [line for line in whole[2] if COMMUNITY not in line]
         assert (await kb.import_graph(run)).n_reports == 2
         assert (await told(kb))[:2] == whole[:2]
 

@@ -1,4 +1,4 @@
-"""Communities: the Leiden communities that entities belong to, and the reports on them."""
+"""Communities: the communities that entities belong to, and the reports on them."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set

@@ -1,11 +1,12 @@
 """The dump: the canonical state as JSON lines. Two equal indexes yield the same bytes.
 
-It holds documents, chunks, mentions, edits, folds, links, summaries, aggregates, sentences and synonyms, and for each
-vector its text hash and model. It leaves out versions, times, logs, caches, costs, row numbers and communities.
+It holds documents, chunks, mentions, edits, folds, links, summaries, communities, aggregates, sentences and synonyms,
+and for each vector its text hash and model. It leaves out versions, times, logs, caches, costs and row numbers.
 """
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, case, select
@@ -24,11 +25,12 @@ _ENDS = _SOURCE.c.key.label("source"), _TARGET.c.key.label("target")
 def lines(connection: Connection) -> Iterator[str]:
     """Yield JSON lines, ordered by kind and then by their content."""
     for kind, records in (
-        ("aggregate", _aggregates),
+        ("aggregate", partial(_clusters, hierarchy=Hierarchy.AGGREGATES)),
         ("aggregate_relation", _aggregate_relations),
         ("alias", _aliases),
         ("chunk", _chunks),
         ("claim", _claims),
+        ("community", partial(_clusters, hierarchy=Hierarchy.COMMUNITIES)),
         ("document", _documents),
         ("edit", _edits),
         ("entity", _entities),
@@ -184,14 +186,14 @@ def _synonyms(connection: Connection) -> Iterator[dict[str, Any]]:
         yield {"first": first, "second": second, **record}
 
 
-def _aggregates(connection: Connection) -> Iterator[dict[str, Any]]:
-    """Yield each aggregate with its members and its report."""
+def _clusters(connection: Connection, hierarchy: Hierarchy) -> Iterator[dict[str, Any]]:
+    """Yield each community or aggregate with its members and its report."""
     k, m, p, e, parent = s.cluster.c, s.membership.c, s.report.c, s.entity.c, s.cluster.alias("parent_cluster")
     query = (
         select(s.cluster, s.report, parent.c.id.label("parent_id"), p.rid.label("report"))
         .outerjoin(parent, parent.c.rid == k.parent)
         .outerjoin(s.report, p.rid == k.rid)
-        .where(k.hierarchy == Hierarchy.AGGREGATES.value)
+        .where(k.hierarchy == hierarchy.value)
         .order_by(k.id)
     )
     members = select(e.key).join(s.membership, m.entity == e.rid).where(m.cluster == bindparam("cluster"))
@@ -202,6 +204,7 @@ def _aggregates(connection: Connection) -> Iterator[dict[str, Any]]:
                 "title": row.title,
                 "summary": row.summary,
                 "findings": json.loads(row.findings),
+                "rating": row.rating,
                 "chunks": texts_from_json(row.chunks),
             }
         yield {

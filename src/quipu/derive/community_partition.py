@@ -1,4 +1,4 @@
-"""Leiden partition: the graph that communities are found in, the communities, their ids and their input hashes.
+"""Community partition: the graph that communities are found in, the communities, their ids and their input hashes.
 
 The input hash of a community identifies what its report is made from. For a finest community that is all facts about
 its entities and the relations between them; for any other it is the hashes of its sub-communities and the relations
@@ -6,15 +6,14 @@ between these. So each relation counts once, and a change affects only the commu
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
+from zlib import crc32
 
 import numpy as np
 
 from quipu.algo.edge_list import EdgeList, Floats, Ints, connected_components, edge_list, induced_subgraphs
-from quipu.algo.leiden import VERSION, Community, PreviousPartition, hierarchical_leiden
+from quipu.algo.graph_communities import MAX_MIDDLE, MAX_SIZE, VERSION, Community, find_communities
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.graph import Entity, Relation
 from quipu.model.ids import digest, relation_id
@@ -22,15 +21,14 @@ from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import AdjacencyMatrix, EdgeWeight, Topology
 
-MAX_SIZE = 10  # entities: larger communities are divided again, as in Microsoft GraphRAG
 MIN_COMPONENT = 5  # entities: smaller components of the relation graph get co-occurrence edges
 _FIXED_POINT = 1_000_000_000  # co-occurrence weights are summed as whole numbers, so that the order has no effect
 _ROWS_PER_READ = 5_000  # entities or relations
 
 
 def partition_identity() -> str:
-    """Return what communities are made with; another version of the Leiden library finds other communities."""
-    return f"communities/1 {VERSION} {version('graspologic-native')} size {MAX_SIZE}"
+    """Return what communities are made with; communities of another identity are found again."""
+    return f"communities/2 {VERSION} sizes {MAX_SIZE} {MAX_MIDDLE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +106,18 @@ def partition_graph(
 ) -> "CommunityPlan":
     """Return the communities of a graph: the imported ones unchanged, then communities of all other entities.
 
-    The others are updated from the `stored` communities. Without stored communities they are computed from scratch.
+    They depend on the graph and the imports alone. The `stored` communities only save reading facts: their hashes hold
+    where nothing changed.
     """
     is_free = np.ones(len(graph.keys), dtype=np.bool_)
     for community in imported:
         is_free[community.nodes] = False
     free = np.flatnonzero(is_free)
     (edges,) = induced_subgraphs(graph.edges, [free])
-    previous = _stored_partition(stored, [graph.keys[node] for node in free.tolist()])
+    marks = [crc32(graph.keys[node].encode("utf-8", "surrogatepass")) for node in free.tolist()]
     others = [
         replace(community, nodes=free[community.nodes])
-        for community in hierarchical_leiden(edges, max_size=MAX_SIZE, previous=previous)
+        for community in find_communities(edges, np.array(marks, dtype=np.uint64))
     ]
     return plan_communities(graph, [*imported, *offset_parents(others, len(imported))], stored)
 
@@ -130,23 +129,6 @@ def offset_parents(communities: Sequence[Community], n: int) -> list[Community]:
         replace(community, parent=community.parent + n) if community.parent >= 0 else community
         for community in communities
     ]
-
-
-def _stored_partition(stored: Sequence[Cluster], keys: Sequence[str]) -> PreviousPartition:
-    """Return the stored communities of these entities; entities of changed finest communities are free to move."""
-    place_by_key = {key: place for place, key in enumerate(keys)}
-    number_by_id = {cluster.id: number for number, cluster in enumerate(stored)}
-    n_levels = max((cluster.level for cluster in stored), default=-1) + 1
-    levels = [np.full(len(keys), -1, dtype=np.int64) for _ in range(n_levels)]
-    is_free = np.ones(len(keys), dtype=np.bool_)
-    for cluster in stored:
-        nodes = np.array([place_by_key[key] for key in cluster.members if key in place_by_key], dtype=np.int64)
-        is_free[nodes] = not cluster.inputs_hash
-        ancestor: Cluster | None = cluster
-        while ancestor is not None and len(nodes):
-            levels[ancestor.level][nodes] = number_by_id[ancestor.id]
-            ancestor = stored[number_by_id[ancestor.parent]] if ancestor.parent else None
-    return PreviousPartition(levels, is_free)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +206,14 @@ class CommunityPlan:
 def plan_communities(
     graph: CommunityGraph, communities: Sequence[Community], stored: Sequence[Cluster]
 ) -> CommunityPlan:
-    """Return the plan for communities of this graph; their `previous` are places in `stored`."""
+    """Return the plan for communities of this graph."""
     children: dict[int, list[int]] = {}
     for place, community in enumerate(communities):
         if community.parent >= 0:
             children.setdefault(community.parent, []).append(place)
     plan = CommunityPlan(
         communities=communities,
-        ids=_community_ids(graph.keys, communities, stored),
+        ids=_community_ids(graph.keys, communities, children),
         members=[
             tuple(graph.keys[node] for node in community.nodes.tolist()) if community.is_finest else ()
             for community in communities
@@ -240,42 +222,29 @@ def plan_communities(
         unchanged={},
         relations={},
     )
-    unchanged = _unchanged_hashes(plan, stored)
+    hash_by_id = {cluster.id: cluster.inputs_hash for cluster in stored if cluster.inputs_hash}
+    unchanged = {place: hash_by_id[plan.ids[place]] for place in range(len(plan.ids)) if plan.ids[place] in hash_by_id}
     changed = [place for place in range(len(communities)) if place not in unchanged]
     return replace(plan, unchanged=unchanged, relations=_own_relations(graph, communities, changed))
 
 
-def _community_ids(keys: Sequence[str], communities: Sequence[Community], stored: Sequence[Cluster]) -> list[str]:
-    """Return the stored id of each kept community; the id of a new one is a digest of its entities."""
-    kept_ids = {stored[community.previous].id for community in communities if community.previous >= 0}
-    ids: list[str] = []
-    for community in communities:
-        if community.previous >= 0:
-            ids.append(stored[community.previous].id)
-            continue
-        members = [keys[node] for node in community.nodes.tolist()]
-        salt, new_id = 0, ""
-        while not new_id or new_id in kept_ids:  # a kept community may have started with the same entities
-            new_id = digest("communities", str(community.level), str(salt), *members)[:16]
-            salt += 1
-        ids.append(new_id)
+def _community_ids(
+    keys: Sequence[str], communities: Sequence[Community], children: Mapping[int, Sequence[int]]
+) -> list[str]:
+    """Return ids that are digests of what communities contain, so that equal ids mean equal communities.
+
+    The id of a finest community comes from its entities. The id of a larger one comes from the ids of its parts, and
+    from its entities that are in none of these, as imported communities may have them.
+    """
+    ids = [""] * len(communities)
+    for place in reversed(range(len(communities))):  # children come after their parents
+        parts = children.get(place, ())
+        nodes = communities[place].nodes
+        if parts:
+            nodes = np.setdiff1d(nodes, np.concatenate([communities[part].nodes for part in parts]), assume_unique=True)
+        contents = [*sorted(ids[part] for part in parts), "", *(keys[node] for node in nodes.tolist())]
+        ids[place] = digest("communities", *contents)[:16]
     return ids
-
-
-def _unchanged_hashes(plan: CommunityPlan, stored: Sequence[Cluster]) -> dict[int, str]:
-    """Return the stored hashes of communities with the same members or children, in which nothing changed."""
-    stored_by_id = {cluster.id: cluster for cluster in stored}
-    n_children_by_id = Counter(cluster.parent for cluster in stored)
-    unchanged: dict[int, str] = {}
-    for place in reversed(range(len(plan.communities))):
-        old, children = stored_by_id.get(plan.ids[place]), plan.children.get(place, ())
-        if old is None or not old.inputs_hash or old.members != plan.members[place]:
-            continue
-        if n_children_by_id[old.id] != len(children):
-            continue
-        if all(child in unchanged and stored_by_id[plan.ids[child]].parent == old.id for child in children):
-            unchanged[place] = old.inputs_hash
-    return unchanged
 
 
 def _own_relations(

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from quipu.algo.edge_list import EdgeList, edge_list
-from quipu.algo.leiden import Community
-from quipu.derive.derivation import DerivationContext
-from quipu.derive.leiden_partition import (
+from quipu.algo.graph_communities import Community
+from quipu.derive.community_partition import (
     CommunityGraph,
     CommunityPlan,
     FactHashes,
     plan_communities,
     read_community_graph,
 )
+from quipu.derive.derivation import DerivationContext
 from quipu.model.cluster import Cluster
 from quipu.model.delta import DocumentFacts
 from quipu.testing.facts import document, entity, passage, relation
@@ -27,13 +27,12 @@ RELATIONS = edge_list(4, np.array([0, 2, 1]), np.array([1, 3, 2]), np.ones(3))
 GRAPH = CommunityGraph(list(KEYS), RELATIONS, RELATIONS)
 
 
-def _tree(*kept: int) -> list[Community]:
+def _tree(*, n_first: int = 2) -> list[Community]:
     """Return a whole of two parts."""
-    first, second, third = kept or (-1, -1, -1)
     return [
-        Community(0, -1, np.arange(4), first, False),
-        Community(1, 0, np.array([0, 1]), second, True),
-        Community(1, 0, np.array([2, 3]), third, True),
+        Community(0, -1, np.arange(4), False),
+        Community(1, 0, np.arange(n_first), True),
+        Community(1, 0, np.arange(n_first, 4), True),
     ]
 
 
@@ -68,28 +67,30 @@ def test_how_often_an_entity_is_mentioned_counts_only_where_it_is_related_to_not
         assert (_clusters(plan, said) == _clusters(plan, more)) is is_same
 
 
-def test_new_ids_are_those_of_the_members_and_kept_ones_stay() -> None:
-    stored = _clusters(plan_communities(GRAPH, _tree(), []))
-    assert [each.parent for each in stored] == ["", stored[0].id, stored[0].id]
-    assert [each.id for each in _clusters(plan_communities(GRAPH, _tree(), []))] == [e.id for e in stored]
-    again = plan_communities(GRAPH, _tree(0, 2, 1), stored)  # what was one is the other now
-    assert [each.id for each in _clusters(again)] == [stored[0].id, stored[2].id, stored[1].id]
+def test_ids_come_from_the_contents_of_communities() -> None:
+    first = _clusters(plan_communities(GRAPH, _tree(), []))
+    assert [cluster.parent for cluster in first] == ["", first[0].id, first[0].id]
+    assert [cluster.id for cluster in _clusters(plan_communities(GRAPH, _tree(), first))] == [c.id for c in first]
+    other = _clusters(plan_communities(GRAPH, _tree(n_first=1), first))
+    assert not {cluster.id for cluster in first} & {cluster.id for cluster in other}
 
 
-def test_a_new_community_is_not_taken_for_one_that_began_with_the_same_entities() -> None:
-    stored = _clusters(plan_communities(GRAPH, _tree(), []))
-    grown = [replace(stored[0]), replace(stored[1], members=("cy", "di")), replace(stored[2], members=("ada", "bo"))]
-    plan = plan_communities(GRAPH, _tree(0, -1, 1), grown)  # the second has the members the first began with
-    assert len({each.id for each in _clusters(plan)}) == 3
+def test_an_imported_community_may_have_entities_that_are_in_none_of_its_parts() -> None:
+    whole, part, _ = _tree()
+    ids = [plan_communities(GRAPH, [whole, part], []).ids, plan_communities(GRAPH, _tree(), []).ids]
+    ids.append(plan_communities(GRAPH, [replace(whole, nodes=np.arange(2)), part], []).ids)
+    assert len({found[0] for found in ids}) == 3
+    assert len({found[1] for found in ids}) == 1
+    assert ids[2][0] != ids[2][1]  # a whole is not its only part
 
 
 def test_hashes_stand_where_nothing_changed_and_nothing_is_read_for_them() -> None:
     stored = _clusters(plan_communities(GRAPH, _tree(), []))
-    plan = plan_communities(GRAPH, _tree(0, 1, 2), stored)
+    plan = plan_communities(GRAPH, _tree(), stored)
     assert (len(plan.unchanged), plan.relations) == (3, {})
     assert _clusters(plan, FactHashes({}, {}, {})) == stored
     unsettled = [replace(stored[0], inputs_hash=""), stored[1], replace(stored[2], inputs_hash="")]
-    plan = plan_communities(GRAPH, _tree(0, 1, 2), unsettled)
+    plan = plan_communities(GRAPH, _tree(), unsettled)
     assert (set(plan.unchanged), set(plan.relations)) == ({1}, {0, 2})
     assert _clusters(plan) == stored
 
