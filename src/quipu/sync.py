@@ -7,7 +7,7 @@ engine. Each method takes one line, and a test fails where one is missing: nothi
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
 from threading import Thread
@@ -57,12 +57,19 @@ class _BackgroundLoop:
         if self.is_stopped:
             work.close()
             raise Unavailable("The index has been closed.", remedy="Open it again: `kb = quipu.sync.open(PATH)`.")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        tasks: list[asyncio.Task[Any]] = []
+
+        async def recorded() -> T:
+            tasks.extend(filter(None, [asyncio.current_task()]))
+            return await work
+
+        future = asyncio.run_coroutine_threadsafe(recorded(), self._loop)
         try:
             return future.result()
         except BaseException:
             if future.cancel():
-                asyncio.run_coroutine_threadsafe(_wait_for_others(), self._loop).result()
+                asyncio.run_coroutine_threadsafe(_wait_for(tasks), self._loop).result()
+                work.close()  # it has ended, unless it never began
             raise
 
     def stop(self) -> None:
@@ -84,11 +91,10 @@ class _BackgroundLoop:
         self._loop.close()
 
 
-async def _wait_for_others() -> None:
-    """Wait until every other task of the loop has ended."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    if others:
-        await asyncio.wait(others)
+async def _wait_for(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Wait until these tasks have ended."""
+    if tasks:
+        await asyncio.wait(tasks)
 
 
 def _blocking(

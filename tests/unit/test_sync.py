@@ -1,9 +1,12 @@
 """The blocking twin: the same names and parameters as the engine, and the same answers."""
 
+import asyncio
 import inspect
 import json
 import math
+import signal
 import sys
+import threading
 from pathlib import Path
 from subprocess import run
 from typing import Any
@@ -103,6 +106,33 @@ def test_an_index_that_is_never_closed_neither_holds_up_the_exit_nor_leaves_its_
 def test_errors_reach_the_caller(tmp_path: Path) -> None:
     with sync.open(tmp_path / "kb") as kb, pytest.raises(NotFound, match="no document 'none'"):
         kb.document("none")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals one thread")
+def test_an_interrupted_call_does_not_wait_for_the_calls_of_other_threads() -> None:
+    loop = sync._BackgroundLoop()
+    has_begun, may_end, has_ended = threading.Event(), threading.Event(), threading.Event()
+
+    async def call_of_another_thread() -> None:
+        has_begun.set()
+        await asyncio.to_thread(may_end.wait, 5)
+        has_ended.set()
+
+    async def interrupted_call() -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        await asyncio.Event().wait()
+
+    thread = threading.Thread(target=lambda: loop.run(call_of_another_thread()))
+    thread.start()
+    assert has_begun.wait(10)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run(interrupted_call())
+        assert not has_ended.is_set()
+    finally:
+        may_end.set()
+        thread.join()
+        loop.stop()
 
 
 def test_a_bad_setting_leaves_no_thread_behind(tmp_path: Path) -> None:

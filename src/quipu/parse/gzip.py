@@ -21,7 +21,8 @@ class GzipParser:
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Return the document inside. Raises InvalidDocument if it is damaged, too large, or of no readable format."""
         content = _unpack(source.content, display_name(source))
-        name = PurePosixPath(source.source).with_suffix("").as_posix() if source.source else ""
+        path = PurePosixPath(source.source)
+        name = path.with_suffix("").as_posix() if path.name else source.source
         media_type = sniffed_or_known_type(name, content)
         if not media_type or media_type == "application/gzip":
             raise InvalidDocument(

@@ -136,6 +136,10 @@ class LocalTopologyIndex:
     async def _graph_version(self, view: ReadView) -> _GraphVersion:
         """Return the whole graph at the view's revision: from memory, by updating an earlier one, or from the store."""
         version = self._versions.get(view.revision)
+        if version is not None and version.history_nonce != await _history_nonce(view):
+            self._versions.clear()  # a restored backup has reached the same revision by another history
+            self._filtered.clear()
+            version = None
         if version is None:
             earlier = max((revision for revision in self._versions if revision < view.revision), default=None)
             base = self._versions[earlier] if earlier is not None else await self._load_file(view)

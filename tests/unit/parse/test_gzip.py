@@ -5,7 +5,9 @@ import gzip
 import pytest
 
 from quipu.errors import InvalidDocument
+from quipu.model.document import SourceDocument
 from quipu.parse import FILE_TYPES
+from quipu.parse.gzip import PARSER
 from tests.unit.parse.files import read, texts
 
 
@@ -16,6 +18,12 @@ def test_the_file_inside_is_read_by_its_own_name() -> None:
     assert read("a.txt.gz", gzip.compress("Лошадь стояла у ворот, никто её не видел.".encode("koi8-r"))).metadata == {
         "assumed_encoding": "koi8-r"
     }
+
+
+@pytest.mark.parametrize("source", ["", "/", "."])
+def test_a_source_without_a_file_name_is_read(source: str) -> None:
+    document = SourceDocument(id="a", source=source, content=gzip.compress(b"One."), media_type="application/gzip")
+    assert PARSER.parse(document).text == "One."
 
 
 def test_several_members_are_one_file() -> None:

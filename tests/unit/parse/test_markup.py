@@ -108,18 +108,6 @@ Not read.""",
     assert parsed.blocks[1].headings == ("To Rome",)
 
 
-def test_rich_text_is_read_in_its_code_page_without_pictures_and_styles() -> None:
-    parsed = read(
-        "a.rtf",
-        rb"{\rtf1\ansi\ansicpg1251{\fonttbl{\f0\fcharset204 Arial;}{\f1\fcharset0 Times;}}{\stylesheet{\s1 Heading;}}"
-        rb"{\pard\outlinelevel0 Roads\par}\pard\f0 \'cc\'ee\'f1\'ea\'e2\'e0 \u8364 ? and \b bold\b0 .\par"
-        rb"{\pict 89504e47}{\*\generator X;}\f1 caf\'e9\line end\par"
-        rb"\trowd\intbl Name\cell Year\cell\row\intbl Appia\cell 312\cell\row\pard Last.\par}",
-    )
-    assert texts(parsed) == ["Roads", "Москва € and bold.", "café\nend", "Name | Year\nAppia | 312", "Last."]
-    assert kinds(parsed) == ["heading", "paragraph", "paragraph", "table", "paragraph"]
-
-
 def test_open_document_text_is_read_with_lists_tables_and_notes() -> None:
     mimetype = "application/vnd.oasis.opendocument.text"
     parsed = read("a.odt", zipped({"mimetype": mimetype, "content.xml": ODT, "meta.xml": META}))

@@ -84,6 +84,20 @@ async def test_after_one_document_one_chunk_is_read(store: RelationalStore, tmp_
     assert await check(found, store) == []
 
 
+@pytest.mark.parametrize("allowed", [None, Filter(documents=("a",))], ids=["all", "filtered"])
+async def test_an_index_with_another_history_and_an_equal_revision_has_its_own_graph(
+    allowed: Filter | None, store: RelationalStore, tmp_path: Path
+) -> None:
+    topology_index = topologies(tmp_path)
+    async with store.view(allowed) as view:
+        assert await read(await topology_index.open(view), view) == await told(view, KEYS)
+    async with open_index(tmp_path / "restored.sqlite") as restored:
+        await restored.commit(Delta(publish=[about("a", "Paris", "Turin", "Ada")]))
+        async with restored.view(allowed) as other:
+            assert other.revision == view.revision
+            assert await read(await topology_index.open(other), other) == await told(other, KEYS)
+
+
 async def test_another_process_begins_with_the_file(store: RelationalStore, tmp_path: Path) -> None:
     assert await save(topologies(tmp_path), store) == ["all"]
     assert await check(topologies(tmp_path), store) == []
