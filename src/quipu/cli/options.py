@@ -1,6 +1,5 @@
 """The options of every command, and the look of help pages."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,10 +8,10 @@ from typing import Any
 import click
 
 import quipu
+from quipu.model.query import is_date
 from quipu.model.usage import USD
 
 _META = "quipu."
-_DATE = re.compile(r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01])([T ].*)?)?)?")
 _SHARED = "Shared options, before or after the command"
 
 
@@ -167,7 +166,7 @@ no_model_option = click.option(
 
 
 def parse_date(text: str) -> str:
-    """Return a date unchanged if it has the form of ISO 8601: a year, a month (1907-05), a day or a time."""
-    if text and not _DATE.fullmatch(text):
+    """Return a date unchanged if it is one of the calendar in ISO 8601: a year, a month (1907-05), a day or a time."""
+    if text and not is_date(text):
         raise click.UsageError(f"{text!r} is not a date: write 1907, 1907-05 or 1907-05-31.")
     return text

@@ -1,7 +1,9 @@
 """Query: a question, how to answer it, its token budgets, and the documents it may use."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Literal, Self, TypeVar
 
 from quipu.errors import InvalidInput
@@ -9,7 +11,21 @@ from quipu.model.chat import PromptText
 from quipu.model.options import Options, check_types, option
 
 Owned = TypeVar("Owned", bound=Options)
+_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ].*)?)?)?")
 ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists"]
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date of the calendar in ISO 8601: a year, a month, a day or any time of one."""
+    match = _DATE.fullmatch(text)
+    if not match:
+        return False
+    year, month, day = (int(part or 1) for part in match.groups())
+    try:
+        date(year or 4, month, day)  # the year 0000 has a 29 February, as the year 4
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -380,10 +380,11 @@ def test_nothing_waiting_is_said_in_words(cli: Cli, engine: FakeEngine) -> None:
     assert cli("resume").out.startswith("72 removals finished.\n")
 
 
-def test_what_is_not_a_date_is_refused(cli: Cli, engine: FakeEngine) -> None:
-    ran = cli("ask", "Who?", "--after", "1500-13")
+@pytest.mark.parametrize("date", ["1500-13", "2026-02-31", "2025-02-29", "2026-02-30T10:00"])
+def test_what_is_not_a_date_is_refused(cli: Cli, engine: FakeEngine, date: str) -> None:
+    ran = cli("ask", "Who?", "--after", date)
     assert ran.code == 2
-    assert "'1500-13' is not a date" in ran.err
+    assert f"'{date}' is not a date" in ran.err
 
 
 def test_retry_queues_again_and_works(cli: Cli, engine: FakeEngine) -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from quipu.errors import InvalidInput
-from quipu.model.query import Condition, Filter
+from quipu.model.query import Condition, Filter, is_date
 
 _YEAR = Condition(field="year", operator=">", value="1500")
 
@@ -41,3 +41,13 @@ def test_a_filter_part_of_the_wrong_type_is_refused(parts: dict[str, object]) ->
 def test_a_condition_value_that_is_not_a_string_is_refused(value: object) -> None:
     with pytest.raises(InvalidInput, match=f"{re.escape(repr(value))}.*Write value="):
         Condition(field="region", operator="in", value=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["1907", "0000", "1907-03", "2024-02-29", "0000-02-29", "2026-02-28T10:00"])
+def test_dates_of_the_calendar(text: str) -> None:
+    assert is_date(text)
+
+
+@pytest.mark.parametrize("text", ["", "190", "1907-13", "1907-00", "2026-02-31", "2025-02-29", "1907-3", "yesterday"])
+def test_what_is_no_date_of_the_calendar(text: str) -> None:
+    assert not is_date(text)

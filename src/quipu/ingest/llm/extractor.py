@@ -18,7 +18,7 @@ from quipu.prompts.extraction import VERSION as PROMPT_VERSION
 from quipu.prompts.instructions import prompt_version
 from quipu.text.extraction_reply import PARSER_VERSION
 
-VERSION = "2"
+VERSION = "3"
 INPUTS_PER_CALL = 2  # chunks in progress for each concurrent call, so that the model never waits for the extractor
 CHECK_INPUT = ChunkInput(text="Ada Lovelace wrote the notes on the Analytical Engine of Charles Babbage.")
 

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from quipu.ingest.llm.grounding import GroundingText
 from quipu.model.extraction import (
@@ -24,6 +25,7 @@ MAX_ENTITIES = 300
 MAX_RELATIONS = 600
 
 _TYPE_SEPARATOR = re.compile(r"[/,|;、，(（]| or ")
+_CONTROLS = re.compile("[\0\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _NOT_IN_FORM = re.compile(r"[\W_]+")
 
 # Other words that models use for the default types, in the form of `_form`.
@@ -80,6 +82,7 @@ class RecordValidator:
     def validate(self, records: Collection[ExtractionRecord], text: GroundingText) -> Extraction:
         """Return the records that the text and the ontology support, without duplicates, in their order."""
         draft = _ExtractionDraft(text)
+        records = [_plain(record) for record in records]
         for record in records:
             if isinstance(record, ExtractedAlias):
                 draft.stated_aliases_by_key.setdefault(entity_key(record.name), []).append(record.alias)
@@ -191,6 +194,18 @@ class RecordValidator:
         if term is not None and term.type:
             return term.type
         return self._types.find(stated_type) or (None if self._is_strict else OTHER_TYPE)
+
+
+def _plain(record: ExtractionRecord) -> ExtractionRecord:
+    """Return a record whose texts hold no NUL and no character that changes the direction of the text around it."""
+    value_by_name = {field.name: getattr(record, field.name) for field in fields(record)}
+    return replace(record, **{name: _without_controls(value) for name, value in value_by_name.items()})
+
+
+def _without_controls(value: object) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(_without_controls, value))
+    return _CONTROLS.sub("", value) if isinstance(value, str) else value
 
 
 class EntityTypeMatcher:

@@ -4,7 +4,6 @@ A filter is applied once, before any search: temporary tables then hold the allo
 part of the graph is computed from the mentions in these chunks, once for each revision and filter.
 """
 
-import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +12,11 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, insert, or_, select
 
 from quipu.errors import InvalidInput
-from quipu.model.query import Condition, Filter
+from quipu.model.query import Condition, Filter, is_date
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import ALLOWED_CHUNK, ALLOWED_DOCUMENT, Lookup, Snapshot, cached_arrays
 from quipu.stores.relational.sql import Ints, as_texts, from_texts, member_sets
 
-_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2}(T.+)?)?)?")
 _COMPARE: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
     "=": lambda left, right: left == right,
     "<": lambda left, right: left < right,
@@ -148,7 +146,7 @@ def find_sorted(values: Ints, queries: Ints) -> tuple[Ints, "np.ndarray[Any, np.
 
 
 def _check_date(text: str) -> None:
-    if not _DATE.fullmatch(text):
+    if not is_date(text):
         raise InvalidInput(
             f"{text!r} is not a date.", remedy="Write a year, a month or a day: 1907, 1907-03, 1907-03-31."
         )

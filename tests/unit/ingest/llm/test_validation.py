@@ -265,3 +265,9 @@ def test_types_of_ones_own_come_first_and_no_others_count(said: str, kind: str |
 def test_the_words_that_tell_a_type_from_a_name_are_casefolded() -> None:
     assert {"person", "place", "city"} <= DEFAULT.words
     assert all(word == word.casefold() for word in DEFAULT.words)
+
+
+def test_names_and_descriptions_lose_nul_and_marks_of_direction() -> None:
+    hidden = ExtractedEntity(name="Acme\u202e\u2066", type="company", description="A \u202bfirm.\0")
+    (found,) = conform(hidden).entities
+    assert (found.name, found.description) == ("Acme", "A firm.")
