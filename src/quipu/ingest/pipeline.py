@@ -175,22 +175,27 @@ async def _parse_and_chunk_group(
 
 
 def _parse_group(waiting: deque[Job], config: IngestConfig) -> tuple[list[_ParsedJob], list[_FailedJob]]:
-    """Take and parse jobs until their files or texts reach the size of a group: a packed file may hold much text."""
+    """Take and parse jobs until their files or texts reach the size of a group: a packed file may hold much text.
+
+    Where the extractor waits for a model, a small document counts as one chunk, because the documents of a group are
+    ready together: a group of many would make the first of them wait for the last.
+    """
     parsed: list[_ParsedJob] = []
     failed: list[_FailedJob] = []
     n_bytes_left = min(MAX_GROUP_BYTES, config.extractor.n_ahead * CHUNK_BYTES or MAX_GROUP_BYTES)
+    min_bytes = CHUNK_BYTES if config.extractor.n_ahead else 0
     while waiting and n_bytes_left > 0:
         job = waiting.popleft()
         if job.source is None:
             continue
-        n_bytes_left -= len(job.source.content)
+        n_bytes_left -= max(min_bytes, len(job.source.content))
         try:
             document = parse_document(job.source, config)
         except Exception as error:
             failed.append(_FailedJob(job, _failure_message(error, "parser")))
         else:
             parsed.append((job, document))
-            n_bytes_left -= max(0, len(document.parsed.text) - len(job.source.content))
+            n_bytes_left -= max(0, len(document.parsed.text) - max(min_bytes, len(job.source.content)))
     return parsed, failed
 
 

@@ -14,7 +14,7 @@ from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailabl
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chunking import SEMANTIC, Chunking
 from quipu.model.document import DocumentStatus, SourceDocument
-from quipu.model.event import Event, Progress
+from quipu.model.event import DocumentDone, Event, Progress
 from quipu.model.extraction import ChunkInput
 from quipu.ports.ingest import ExtractionResult
 from tests.laws.world import engine
@@ -81,6 +81,45 @@ async def test_a_document_removed_before_its_turn_is_not_begun(tmp_path: Path) -
         report = await adding
         assert (report.n_added, [each.id for each in await kb.documents()]) == (1, ["Alpha.md"])
         assert not any("Beta" in text for text in extractor.asked)
+
+
+class StoppingExtractor(LocalExtractor):
+    """Reads one chunk of a group after the other, as one that waits for a model; it reads 15 until it may go on."""
+
+    n_ahead = 4
+
+    def __init__(self) -> None:
+        self.n_asked = 0
+        self.may_go_on = asyncio.Event()
+
+    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
+        """Yield an outcome for each input."""
+        for index, chunk in enumerate(inputs):
+            self.n_asked += 1
+            if self.n_asked > 15:
+                await self.may_go_on.wait()
+            await asyncio.sleep(0)
+            async for outcome in super().extract([chunk]):
+                yield replace(outcome, index=index)
+
+
+async def test_small_documents_are_ready_and_searchable_while_others_wait_for_the_model(tmp_path: Path) -> None:
+    extractor, is_one_ready = StoppingExtractor(), asyncio.Event()
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, DocumentDone):
+            is_one_ready.set()
+
+    documents = [_book(f"Book{number}", 1) for number in range(60)]
+    async with engine(tmp_path, extractor=extractor) as kb:
+        adding = asyncio.create_task(kb.add(*documents, on_event=on_event))
+        await asyncio.wait_for(is_one_ready.wait(), 20)
+        ready = [document for document in await kb.documents() if document.status is DocumentStatus.READY]
+        evidence = await kb.retrieve("Envoy0 Khan", strategy="lexical")
+        assert 0 < len(ready) < len(documents)
+        assert evidence.chunks
+        extractor.may_go_on.set()
+        assert (await adding).n_added == len(documents)
 
 
 async def test_what_the_text_does_not_bear_out_is_counted(tmp_path: Path) -> None:
