@@ -1,5 +1,6 @@
 """Quipu: a graph-RAG engine whose index is a pure function of its documents."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
@@ -117,6 +118,9 @@ _LAZY = {
     "quipu.settings": ("Settings",),
 }
 _MODULE_BY_NAME = {name: module for module, names in _LAZY.items() for name in names}
+
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent until the program sets logging up
 
 
 def __getattr__(name: str) -> object:

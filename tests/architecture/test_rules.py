@@ -77,6 +77,19 @@ def test_only_the_command_line_and_benchmarks_print() -> None:
     assert {name for name in printing if not name.startswith(("cli", "bench"))} == set()
 
 
+def test_a_logger_is_named_after_its_module_and_the_only_way_to_log() -> None:
+    """The one object that a module may hold: `_log = logging.getLogger(__name__)`. Only the command line shows it."""
+    lines = {
+        line.strip()
+        for module in modules()
+        if not module.name.startswith("cli")
+        for line in module.text.splitlines()
+        if re.search(r"\blogging\.", line)
+    }
+    handler = "logging.getLogger(__name__).addHandler(logging.NullHandler())"
+    assert {line.partition("  #")[0] for line in lines} == {"_log = logging.getLogger(__name__)", handler}
+
+
 def test_no_module_is_named_after_nothing() -> None:
     parts = {part for module in modules() for part in module.name.split(".")}
     assert parts & FORBIDDEN_NAMES == set()

@@ -2,9 +2,11 @@
 
 import gc
 import io
+import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from keyword import iskeyword
 from pathlib import Path
@@ -15,6 +17,7 @@ import click
 
 from quipu.cli.errors import report_error
 from quipu.cli.options import QuipuGroup
+from quipu.text.formatting import clean
 
 if TYPE_CHECKING:
     from quipu.cli.session import Opener
@@ -114,7 +117,8 @@ def run(arguments: Sequence[str], opener: "Opener | None" = None) -> int:
     is_verbose = not {"-v", "--verbose"}.isdisjoint(arguments)
     _prepare_streams(as_json)
     try:
-        code = cli.main(list(arguments), prog_name="quipu", standalone_mode=False, obj=opener)
+        with _log_to_stderr() if is_verbose else nullcontext():
+            code = cli.main(list(arguments), prog_name="quipu", standalone_mode=False, obj=opener)
     except Exception as error:
         return report_error(error, as_json=as_json, is_verbose=is_verbose)
     return code if isinstance(code, int) else 0
@@ -128,6 +132,29 @@ def main() -> NoReturn:
     """
     gc.disable()
     sys.exit(run(sys.argv[1:]))
+
+
+class _LogFormatter(logging.Formatter):
+    """One line for each record, without characters that steer a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        return clean(super().format(record))
+
+
+@contextmanager
+def _log_to_stderr() -> Iterator[None]:
+    """Print what the library logs, from INFO up, to stderr within the context."""
+    logger, handler = logging.getLogger("quipu"), logging.StreamHandler()
+    handler.setFormatter(_LogFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
 
 
 def _prepare_streams(as_json: bool) -> None:

@@ -100,7 +100,9 @@ def _shared_options() -> list[click.Parameter]:
     return [
         _SharedOption(["--index"], metavar="DIR", help="Index folder; by default QUIPU_INDEX, else ./.quipu."),
         _SharedOption(["--json"], is_flag=True, default=None, help="Print JSON for programs."),
-        _SharedOption(["-v", "--verbose"], is_flag=True, default=None, help="Show the traceback of an error."),
+        _SharedOption(
+            ["-v", "--verbose"], is_flag=True, default=None, help="Show what is logged, and the traceback of an error."
+        ),
         _SharedOption(["--version"], is_flag=True, is_eager=True, callback=_print_version, help="Print the version."),
     ]
 

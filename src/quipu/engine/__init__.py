@@ -56,6 +56,7 @@ from quipu.model.usage import Estimate, UsageRow
 from quipu.retrieve import strategy_named
 from quipu.retrieve.explanation import ChunkChoice, explain
 from quipu.retrieve.question import QueryOptions, build_query
+from quipu.wrap.meter import span
 
 __all__ = ["Components", "Quipu"]
 
@@ -106,8 +107,9 @@ class Quipu:
         config = run.components.ingest_config
         check = partial(self._model_check.check, run.components.models, config.extractor)
         config = config.with_chunking(chunking)
-        enqueued = await enqueue_documents(documents, self._store, config, on_event, check, reread=reread)
-        return await self._finish(enqueued, on_event, run)
+        with span("quipu.add"):
+            enqueued = await enqueue_documents(documents, self._store, config, on_event, check, reread=reread)
+            return await self._finish(enqueued, on_event, run)
 
     async def estimate(
         self,
@@ -343,8 +345,7 @@ class Quipu:
             return await lookups.entity(view, name)
 
     async def relation(self, first: str, second: str) -> RelationDetails:
-        """Return the relation of two entities, by name. Raises NotFound with entities that the first one is related
-        to."""
+        """Return the relation of two entities, by name. Raises NotFound naming what the first one is related to."""
         async with self._store.view() as view:
             return await lookups.relation(view, first, second)
 
@@ -362,8 +363,7 @@ class Quipu:
         return await self._store.verify()
 
     async def damage(self) -> list[str]:
-        """Return the damage that the database finds in its files, in words. `verify` includes this check and takes
-        longer."""
+        """Return the damage that the database finds in its files, in words; `verify` includes this check."""
         return await self._store.verify(files_only=True)
 
     async def dump(self) -> AsyncIterator[str]:

@@ -1,6 +1,7 @@
 """Answering: how a question becomes evidence and then an answer, from top to bottom."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -8,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from quipu.answer import compose_answer, is_small_talk, read_answer_input, reply_to_small_talk
+from quipu.answer.quoted_answer import EXTRACTIVE
 from quipu.engine.components import CallCounter, Components
 from quipu.engine.reopenable_view import (
     QuestionModel,
@@ -31,9 +33,12 @@ from quipu.retrieve.question import understand_question
 from quipu.retrieve.strategy import Tools
 from quipu.text.formatting import format_count
 from quipu.wrap.embedder import Embed, EmbedCall, EmbedderLayer, Vectors, WrappedEmbedder
+from quipu.wrap.meter import annotate, span
 
 RERANK_FACTOR = 3  # with a reranker, so many times more passages are searched than are kept
 _STRATEGY_ROLES = frozenset({Role.KEYWORDS, Role.ANSWER})  # a strategy may ask models only where both are set
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -62,6 +67,19 @@ async def answer_question(
     Raises Stale where the strategy needs a derivation that is missing. No view is open while the answer is written.
     A greeting gets a short reply, and nothing is retrieved.
     """
+    start = time.perf_counter()
+    with span("quipu.ask", strategy=query.strategy):
+        answer = await _answer(query, components, states, on_piece)
+        n_passages, ms = len(answer.trace.evidence.chunks), (time.perf_counter() - start) * 1000
+        annotate(n_passages=n_passages, n_citations=len(answer.citations), is_supported=answer.is_supported)
+    _log.info(
+        "answered with %s: %d passages, %d citations, %d model calls, %.0f ms",
+        *(query.strategy, n_passages, len(answer.citations), answer.trace.n_calls, ms),
+    )
+    return answer
+
+
+async def _answer(query: Query, components: Components, states: DerivationStates, on_piece: PieceSink) -> Answer:
     on_text: TextSink = lambda text: on_piece(AnswerPiece(text=text))  # noqa: E731
     if is_small_talk(query.text):
         return await reply_to_small_talk(query, components.store, on_text)
@@ -72,7 +90,10 @@ async def answer_question(
     answer_input = replace(answer_input, stale=(*map(with_remedy, answer_input.stale), *result.stale))
     llm = result.counter.llm(Role.ANSWER) if query.with_answer else None
     on_piece(AnswerPiece(stage="generate"))
-    answer = await compose_answer(result.query, answer_input, llm=llm, on_text=on_text)
+    with span("quipu.generate"):
+        answer = await compose_answer(result.query, answer_input, llm=llm, on_text=on_text)
+    if llm and answer.generator == EXTRACTIVE and answer.is_supported:
+        _log.warning("the answer quotes passages, because the model %s wrote none", llm.identity)
     trace = replace(answer.trace, n_calls=result.counter.n_calls)
     return replace(answer, usage=result.counter.meter.rows(), trace=trace)
 
@@ -123,7 +144,9 @@ async def search(
     n_passages = query.chunk_top_k * (RERANK_FACTOR if reranker else 1)
     async with ReopenableView(components.store, query.filter) as view:
         searched = replace(question.query, chunk_top_k=n_passages).as_searched()
-        evidence = await _run_strategy(searched, view, components, counter)
+        with span("quipu.retrieve", strategy=query.strategy):
+            evidence = await _run_strategy(searched, view, components, counter)
+            annotate(n_passages=len(evidence.chunks), n_entities=len(evidence.entities))
         evidence = evidence.with_notes(question.notes)
         if reranker:
             chunks = await view.reads.chunks([hit.id for hit in evidence.chunks])
@@ -199,6 +222,7 @@ async def rerank(query: Query, evidence: Evidence, chunks: Sequence[Chunk], rera
     try:
         scores = await reranker.score(query.search_text or query.text, [text_by_id[hit.id] for hit in hits])
     except QuipuError as error:
+        _log.warning("passages are not reranked: %s", type(error).__name__)
         note = f"not reranked: {error.message}"
         return replace(evidence, chunks=tuple(hits[: query.chunk_top_k]), notes=(*evidence.notes, note))
     order = sorted(range(len(hits)), key=lambda place: (-scores[place], place))

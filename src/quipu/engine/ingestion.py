@@ -1,6 +1,7 @@
 """Ingestion: from sources to the result of an add: collect them, check the models, work through the queue, count."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -22,9 +23,12 @@ from quipu.model.results import AddResult, ImportResult, RefreshResult
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import Embedder
 from quipu.ports.store import IndexCounts, Store
+from quipu.wrap.meter import annotate, span
 
 if TYPE_CHECKING:
     from quipu.model.imported_graph import ImportedGraph
+
+_log = logging.getLogger(__name__)
 
 POLL_S = 0.2  # how often to look whether another process has finished documents that were added here
 _WAITING = (
@@ -32,6 +36,7 @@ _WAITING = (
     DocumentStatus.PARSING,
     DocumentStatus.EXTRACTING,
 )  # documents a model may still have to read
+_READABLE = (DocumentStatus.READY, DocumentStatus.PARTIAL)
 _UNFINISHED = (*_WAITING, DocumentStatus.REMOVING)
 
 Source = str | Path | SourceDocument
@@ -135,7 +140,9 @@ async def work_until_finished(
     work = PipelineResult()
     while True:
         async with lock:
-            await process_queue(store, ingest_config, work, on_event)
+            with span("quipu.read"):
+                await process_queue(store, ingest_config, work, on_event)
+                annotate(n_chunks=work.n_chunks, n_extracted=work.n_extracted)
         if work.stopped is not None:
             return work
         async with store.view() as view:
@@ -177,15 +184,13 @@ class IngestRun:
     ) -> AddResult:
         """Return what happened to the documents of this call, and to those that waited in the queue before it."""
         own_ids = {*enqueued.added, *enqueued.updated}
-        readable = {
-            document.id for document in finished if document.status in (DocumentStatus.READY, DocumentStatus.PARTIAL)
-        }
+        readable = {document.id for document in finished if document.status in _READABLE}
         unreadable = [
             Document(id=bad.id, title="", status=DocumentStatus.FAILED, source=bad.source, error=str(bad.error))
             for bad in enqueued.unreadable
         ]
         failed = [document for document in finished if document.status is DocumentStatus.FAILED]
-        return AddResult(
+        result = AddResult(
             n_added=len(readable.intersection(enqueued.added)),
             n_updated=len(readable.intersection(enqueued.updated)),
             n_unchanged=len(enqueued.unchanged),
@@ -215,6 +220,24 @@ class IngestRun:
             extractors=tuple(counts.extractors.items()),
             derivations=refreshed.derivations,
         )
+        _report(result)
+        return result
+
+
+def _report(result: AddResult) -> None:
+    """Write counts to the log and to the open span."""
+    n_failed = len(result.failed)
+    annotate(n_added=result.n_added, n_updated=result.n_updated, n_unchanged=result.n_unchanged, n_failed=n_failed)
+    _log.info(
+        "added %d documents, updated %d, unchanged %d, failed %d: %d chunks, %.1f s",
+        *(result.n_added, result.n_updated, result.n_unchanged, n_failed, result.n_chunks, result.seconds),
+    )
+    for document in (*result.failed, *result.partial):
+        _log.warning("document %r is %s; `quipu docs` says why", document.id, document.status.value)
+    if n_skipped := sum(n for *_, n in result.skipped):
+        _log.warning("skipped %d files", n_skipped)
+    if result.stopped:
+        _log.warning("stopped early: %d documents wait", result.n_waiting)
 
 
 async def ingest_imported_graph(

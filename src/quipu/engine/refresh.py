@@ -1,6 +1,8 @@
 """Refresh: summaries, vectors and derivations are brought up to date after documents have changed."""
 
 import asyncio
+import logging
+import time
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +23,9 @@ from quipu.model.results import RefreshResult
 from quipu.ports.store import ReadView, Store
 from quipu.wrap.embedder import guarded_embedder
 from quipu.wrap.guard import CircuitBreaker
+from quipu.wrap.meter import annotate, span
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -77,6 +82,20 @@ async def refresh_index(components: Components, on_event: EventSink, scope: Refr
     """
     for derivation in resolve_needs(_checked(scope.names, components.catalog), components.catalog):
         derivation.check_installed()
+    start = time.perf_counter()
+    with span("quipu.refresh"):
+        result = await _refreshed(components, on_event, scope)
+        annotate(n_embedded=result.n_embedded, n_summarised=result.n_summarised)
+    _log.info(
+        "refreshed: %d vectors, %d summaries, %d derivations, %.1f s",
+        *(result.n_embedded, result.n_summarised, len(result.derivations), time.perf_counter() - start),
+    )
+    if result.stopped or result.summary_failures:
+        _log.warning("the refresh is not complete; its result says why")
+    return result
+
+
+async def _refreshed(components: Components, on_event: EventSink, scope: RefreshScope) -> RefreshResult:
     result = await _summarise(components, on_event) if scope.with_derivations else RefreshResult()
     # With retries an outage may take minutes, so a service that is unavailable is asked only once.
     embedder = guarded_embedder(components.embedder, [CircuitBreaker()])
@@ -188,6 +207,7 @@ class _RefreshRun:
             reasons = [derivation.unavailable_reason(), *(reason_by_name.get(need, "") for need in derivation.needs)]
             if reason := next(filter(None, reasons), ""):
                 reason_by_name[name] = reason
+                _log.warning("derivation %s is left as it was: it needs a library that is not installed", name)
                 self.results.append(DerivationResult(name=name, notes=(f"left as it was: {reason}",)))
                 continue
             if self.mismatch or (self.stopped and (derivation.asks_model or skipped & set(derivation.needs))):

@@ -1,6 +1,7 @@
 """Queue: new and changed documents are queued for the pipeline; unchanged ones are skipped; documents are removed."""
 
 import asyncio
+import logging
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -17,6 +18,8 @@ from quipu.ports.store import Store
 from quipu.text.unicode import find_text_with_surrogate
 
 REMOVE_BATCH = 64  # documents in one commit
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -128,3 +131,4 @@ async def remove_documents(ids: Sequence[str], store: Store, on_event: EventSink
     for start in range(0, len(ids), REMOVE_BATCH):
         await store.commit(Delta(remove=ids[start : start + REMOVE_BATCH]))
         on_event(Progress(stage="remove", n_done=min(start + REMOVE_BATCH, len(ids)), n_total=len(ids)))
+    _log.info("removed %d documents", len(ids))

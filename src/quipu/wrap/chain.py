@@ -1,5 +1,6 @@
 """Model chains: a provider inside all its wrappers, built for each meter from the parts that all calls share."""
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,8 @@ from quipu.wrap.guard import CircuitBreaker, Guard
 from quipu.wrap.meter import Meter, ModelPricing
 from quipu.wrap.metered_models import EmbeddingMeter, MeteredLLM, MeteredReranker, SaveUsage
 from quipu.wrap.reply_cache import CachedLLM, InFlightRequests
+
+_log = logging.getLogger(__name__)
 
 OUTAGE_S = 60.0  # a model that has failed is asked after its fallbacks for this long
 
@@ -129,6 +132,7 @@ class FallbackLLM:
             try:
                 completion = await llm.complete(request, on_text)
             except (Overloaded, Unavailable) as error:
+                _log.warning("the model %s failed: %s", llm.identity, type(error).__name__)
                 self._breakers[llm.identity].record_failure(error)
                 errors.append(error)
             except (TooLong, Refused) as error:

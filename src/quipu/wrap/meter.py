@@ -1,7 +1,9 @@
-"""Usage metering: counts what calls cost, call by call, and keeps them within spending budgets."""
+"""Usage metering: counts what calls cost, keeps them within budgets, and shows them to OpenTelemetry as spans."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,6 +15,8 @@ from quipu.model.usage import MICRO, Price, SpendingLimit, Stage, UsageRow
 from quipu.text.formatting import format_count
 
 T = TypeVar("T")
+
+Attribute = str | int | float | bool
 
 _REMEDY = "Everything paid for is kept: go on with another budget, as in --budget 5.00."
 
@@ -112,7 +116,11 @@ class Meter:
         actual = NOTHING
         try:
             try:
-                result = await work()
+                with span("quipu.call", stage=call.stage.value, model=call.pricing.model):
+                    result = await work()
+                    tokens = tokens_of(result)
+                    if tokens is not None:
+                        annotate(input_tokens=tokens.input, output_tokens=tokens.output)
             except QuipuError as error:
                 if isinstance(error, Overloaded | Refused) and error.may_cost:
                     actual = self._count_interrupted(call)
@@ -120,7 +128,6 @@ class Meter:
             except BaseException:
                 actual = self._count_interrupted(call)
                 raise
-            tokens = tokens_of(result)
             actual = self._count_interrupted(call) if tokens is None else self._count_completed(call, tokens)
             return result
         finally:
@@ -249,3 +256,34 @@ def _write_money(cost: int, currency: str) -> str:
     """Return an amount with two digits after the point, or more if it is small."""
     figure = f"{cost / MICRO:,.2f}" if abs(cost) >= MICRO or not cost else f"{cost / MICRO:.6f}".rstrip("0")
     return f"{figure} {currency}"
+
+
+@contextmanager
+def span(name: str, **attributes: Attribute) -> Iterator[None]:
+    """Open a span around the block; it ends as failed, with the kind of the error, where the block raises one.
+
+    A program that records spans has imported OpenTelemetry, so it is never imported here. Attributes are counts and
+    names, never a key or the text of a question or document; so messages of errors are left out, too.
+    """
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        yield
+        return
+    tracer = trace.get_tracer("quipu")
+    with tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False) as opened:
+        annotate(**attributes)
+        try:
+            yield
+        except BaseException as error:
+            opened.set_attribute("error.type", type(error).__name__)
+            opened.set_status(trace.StatusCode.ERROR)
+            raise
+
+
+def annotate(**attributes: Attribute) -> None:
+    """Set attributes of the innermost open span; their names begin with `quipu.`."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is not None:
+        current = trace.get_current_span()
+        for name, value in attributes.items():
+            current.set_attribute(f"quipu.{name}", value)

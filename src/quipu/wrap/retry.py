@@ -5,6 +5,7 @@ Backoff And Jitter", AWS Architecture Blog, 2015).
 """
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from typing import TypeVar
 from quipu.errors import Overloaded, Refused, TooLong, Unavailable
 from quipu.text.formatting import format_count
 from quipu.wrap.guard import URGENT_PATIENCE_S, CircuitBreaker, ServiceCall
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -89,6 +92,9 @@ class Retry:
                 attempts.n_paid += error.may_cost
                 wait_s = self._wait_s(attempts, error)
                 if self._breaker_for(call).is_open or self._must_give_up(attempts, wait_s, call):
+                    _log.warning(
+                        "%s did not answer a call (%s): gave up after attempt %d", self._service, call.kind, attempts.n
+                    )
                     raise self._final_error(error, attempts, call) from error
             except (Refused, TooLong):  # an answer too: the service is up
                 self._record_answer()
@@ -96,6 +102,7 @@ class Retry:
             else:
                 self._record_answer()
                 return result
+            _log.warning("%s did not answer, attempt %d: asked again in %.1f s", self._service, attempts.n, wait_s)
             attempts.waited_s += wait_s
             await self._sleep(wait_s)
 

@@ -48,6 +48,18 @@ async def test_a_call_is_tried_again_until_it_is_answered() -> None:
     assert service.n_calls == 3
 
 
+async def test_every_wait_and_the_end_of_trying_are_logged_without_the_message(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    service = Service(Overloaded("503 secret"), is_dead=True)
+    with pytest.raises(Overloaded):
+        await _retry(Naps(), max_attempts=2).run(service, CALL)
+    assert [record.getMessage() for record in caplog.records] == [
+        "fake/model did not answer, attempt 1: asked again in 1.0 s",
+        "fake/model did not answer a call (extract): gave up after attempt 2",
+    ]
+
+
 async def test_waits_double_up_to_a_cap() -> None:
     naps, service = Naps(), Service(*[Overloaded("503")] * 7)
     await _retry(naps, patience_s=1e9).run(service, CALL)
