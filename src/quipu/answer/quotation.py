@@ -269,8 +269,12 @@ def _grown(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Span
         if blocks[following].end - start <= n_chars:
             below, end = following, blocks[following].end
             continue
-        if text[start:end].endswith((":", "：")) or blocks[below].kind is BlockKind.HEADING:
-            end = _first_sentences(text, blocks[following], max(start + n_chars, end + MAX_LEAD_CHARS))
+        lowest = next(block for block in reversed(blocks[: below + 1]) if block.kind is not BlockKind.NOISE)
+        if text[start : lowest.end].endswith((":", "：")) or lowest.kind is BlockKind.HEADING:
+            below, end = (
+                following,
+                _first_sentences(text, blocks[following], max(start + n_chars, end + MAX_LEAD_CHARS)),
+            )
         break
     while start == blocks[above].start and above > 0 and blocks[above].kind is not BlockKind.HEADING:
         if end - blocks[above - 1].start > n_chars or blocks[above - 1].kind is BlockKind.LICENCE:

@@ -187,3 +187,9 @@ def test_a_block_that_is_almost_whole_is_shown_to_its_end() -> None:
     notes = f"{FILLER}\n\nLoading a camel with salt takes twelve steps. {steps}\n\n{FILLER}"
     assert 360 < len(steps) < 440
     assert "Step 11 is" in _quotes("How do I load a camel with salt?", passage_text(notes))[0].text
+
+
+def test_what_a_line_announces_follows_it_across_a_rule() -> None:
+    code = "\n".join(f"$ fasten --rope {n} --tight --knots {n} --wet" for n in range(12))
+    notes = f"Tie the salt on a camel with this command:\n\n------------\n\n{code}\n\n------------\n\n{FILLER}"
+    assert "--rope 0" in _quotes("How do I tie salt on a camel?", passage_text(notes))[0].text
