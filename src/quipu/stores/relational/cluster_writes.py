@@ -351,7 +351,7 @@ def _report_row(rid: int, report: ClusterReport) -> dict[str, Any]:
         "title": report.title,
         "summary": report.summary,
         "findings": to_json([[finding.summary, finding.explanation] for finding in report.findings]),
-        "rating": report.rating,
+        "rating": float(report.rating),  # as it is read: the checksum is over the text of each value
         "chunks": to_json(report.chunks),
         "inputs_hash": report.inputs_hash,
         "model": report.model,
