@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from quipu.text.questions import AnswerType, expected_answer_type
+from quipu.text.questions import AnswerType, asks_for_overview, expected_answer_type
 from quipu.text.words import content_terms_of
 
 MAX_TERM_WORDS = 6  # a longer phrase after "what is" is a description, not a term to define
@@ -64,18 +64,6 @@ _SMALL_TALK = _any_of(
     r"привет(?:ик|ствую)?|здравствуй(?:те)?|добр(?:ый|ое|ой) (?:день|вечер|утро)",
     r"(?:большое )?спасибо(?: большое)?|благодарю|пока|до свидания|как дела|кто ты|что ты умеешь",
     r"你好(?:吗|啊|呀)?|您好|嗨|早上好|下午好|晚上好|谢谢(?:你|您)?|多谢|再见|拜拜|你是谁|你能做什么",
-)
-_OVERVIEW = _any_of(
-    r"\bwhat(?: is|'s| are| was| were)\b.*\babout$",
-    r"\bwhat (?:does|do|did)\b.* (?:deal with|cover|discuss|talk about|treat)$",
-    r"\bsummari[sz]e\b|\bsummary of\b|\boverview of\b|\btl;?dr\b",
-    r"\b(?:give|write|show)(?: me)? (?:an? |the )?(?:\w+ )?(?:summary|overview|outline)\b",
-    r"\b(?:main|central|key|major) (?:themes?|topics?|ideas?|points?|subjects?)\b",
-    r"\bо ч[её]м\b(?!.*\bговорит)|\b(?:перескажи|обобщи|резюмируй|суммируй)\w*",
-    r"\bкратк\w+ (?:содержани|пересказ|обзор)\w*",
-    r"\b(?:основн|главн)\w+ (?:тем|иде|мысл|содержани)\w*|\bобзор\b",
-    "(?:讲|说|介绍|谈|包括|包含)(?!.*(?:怎|如何)).*(?:有)?哪些(?:主要)?(?:内容|主题|章节|方面)$",
-    "(?:主要|大概|大致)?(?:讲|说|介绍|谈)(?:述)?(?:了|的是|的)?(?:些)?什么(?:内容|故事)?$|总结|概括|概述|摘要|大意|主旨|主题|主要内容|关于什么",
 )
 _OVERVIEW_WORDS = _any_of(
     r"\b(?:what|does|do|did|is|are|was|were|about|deal with|cover|discuss|talk about|treat)\b",
@@ -192,7 +180,7 @@ def analyse_question(text: str) -> AnalysedQuestion:
     question = _END.sub("", " ".join(text.split()))
     if _SMALL_TALK.fullmatch(re.sub(r"[,，!！.。]", "", question)):
         return AnalysedQuestion(text=text, kind=QuestionKind.SMALL_TALK, parts=())
-    if _OVERVIEW.search(question):
+    if asks_for_overview(question):
         topic = _OVERVIEW_WORDS.sub(" ", question)
         return AnalysedQuestion(text=text, kind=QuestionKind.OVERVIEW, parts=(_part(topic),), topic=topic)
     if sides := _sides(question):

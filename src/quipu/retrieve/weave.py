@@ -19,15 +19,19 @@ question (LinearRAG, 2025), and personalised PageRank from the named entities (H
    similarity. Mentions weigh √IDF, homes thirty times as much, relations as often as they are stated.
 6. Fusion: the logarithm (log1p) of the walk times the trust, and similarity times the rest, at least 0.1, so that
    similarity always orders what the walk does not reach.
+
+A quotation, code, flag or identifier is looked for by words and nearness alone, unless the walk is trusted more than
+similarity. An overview ("What is this about?") also gets the reports on communities, where they are kept.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from quipu.algo.similarity import largest_with_ties, top_k
+from quipu.model.derivation import REPORTS
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.graph import Chunk
 from quipu.model.ids import relation_id
@@ -35,29 +39,31 @@ from quipu.model.query import Query
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints, Topology
+from quipu.retrieve import community_global
 from quipu.retrieve.steps.graph_walk import SubgraphWalk, read_subgraph, round_scores, top_chunks, top_entities
 from quipu.retrieve.steps.keywords import find_low_level_keywords
+from quipu.retrieve.steps.passages import nearest_sentence
 from quipu.retrieve.steps.vector_search import embed, score_all_passages
 from quipu.retrieve.strategy import Strategy, Tools
-from quipu.text.names import count_occurrences, entity_key, group_by_anchor, name_forms
-from quipu.text.sentences import sentence_spans
-from quipu.text.words import Words, content_terms, content_terms_of, nearness, split_words, term_places
+from quipu.text.formatting import format_count
+from quipu.text.names import count_occurrences, entity_key, group_by_anchor
+from quipu.text.questions import asks_for_overview, find_literal
+from quipu.text.words import Words, content_terms_of, nearness
 
 N_BY_WORDS = 100  # passages that full text scores
-N_NEAR = 20  # passages that are read for nearness
-REACH = 200  # characters within which terms are near
+N_NEAR, REACH = 20, 200  # passages that are read for nearness, and the characters within which terms are near
 N_SIMILAR = 60  # passages of the subgraph by similarity
 N_PASSAGES = 30  # passages of an entity, the most similar to the question
 N_READ = 10  # passages of a seed that are read, and of an entity among which its home is looked for
 N_HOMES = 64  # entities whose home passages are looked up
-SHARPNESS = 3.0
-HOME_WEIGHT = 30.0
+SHARPNESS, HOME_WEIGHT = 3.0, 30.0
 PASSAGE_SHARE = 0.02  # of the reset, for passages by similarity
 DAMPING = 0.85
 N_FIRST_STEPS, N_STEPS = 4, 8  # eight steps order passages as well as all do
-MIN_SIMILARITY_WEIGHT = 0.1
+MIN_SIMILARITY_WEIGHT, MIN_TRUST_BESIDE_LITERAL = 0.1, 0.5
 RANK_SCALE = 0.003  # above this share of the walk, ranks count by their logarithm
-MAX_ENTITIES, MAX_RELATIONS = 20, 20
+MAX_ENTITIES, MAX_RELATIONS, MAX_REPORTS = 20, 20, 10
+NO_NAME = "the question names no entity of the index: words and vectors rank alone"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,15 +118,19 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` passages by similarity and walk, with the best ranked entities and relations."""
     topology = await tools.topology.open(view)
     terms = tuple(dict.fromkeys(content_terms_of(query.text)))
-    by_words_and_vectors, search = await _score_similarity(query, topology, view, tools)
-    scope = Scope(view=view, topology=topology, similarity=by_words_and_vectors)
-    scope = Scope(view=view, topology=topology, similarity=await _add_nearness(terms, scope))
+    (by_words, by_vector), search = await _score_by_words_and_vectors(query, topology, view, tools)
+    scope = Scope(view=view, topology=topology, similarity=(by_words + by_vector) / 2)
     keywords = await find_low_level_keywords(query, view)
     names = await _find_names(keywords.names, view)
     trust = await _trust_in(names, scope) if names else 0.0
+    if literal := find_literal(query.text) if trust < MIN_TRUST_BESIDE_LITERAL else "":
+        trust, scope = 0.0, replace(scope, similarity=by_words)
+    scope = replace(scope, similarity=await _add_nearness(terms, scope))
+    reports, notes = await _reports(query, view, tools) if asks_for_overview(query.text) else ((), ())
     if not trust:
-        note = "the question names no entity of the index: words and vectors rank alone"
-        return Evidence(chunks=await _fuse(None, 0.0, scope, query.chunk_top_k), seeds=(search,), notes=(note,))
+        chunks = await _fuse(None, 0.0, scope, query.chunk_top_k)
+        note = f"full text ranks alone, because the question holds {literal} as it is written" if literal else NO_NAME
+        return Evidence(chunks=chunks, reports=reports, seeds=(search,), notes=(*notes, note))
     walk = await _walk_twice(await _activate(terms, names, scope), scope)
     entities, relations = await _graph_hits(walk, view)
     note = f"the walk from the names in the question weighs {trust:.2f}, by how few passages they lead to"
@@ -128,13 +138,25 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         chunks=await _fuse(walk, trust, scope, query.chunk_top_k),
         entities=entities,
         relations=relations,
+        reports=reports,
         seeds=(*keywords.names, search),
-        notes=(*keywords.notes, note),
+        notes=(*keywords.notes, *notes, note),
     )
 
 
-async def _score_similarity(query: Query, topology: Topology, view: ReadView, tools: Tools) -> tuple[Floats, Seed]:
-    """Return the mean of words and vectors for each chunk, [n_chunks], and the search by words as a seed."""
+async def _reports(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Hit, ...], tuple[str, ...]]:
+    """Return the reports on communities, best first, with a note; none where they have not been made."""
+    if REPORTS not in await view.derivations():
+        return (), ("an overview is asked for, and there are no reports on communities",)
+    evidence = await community_global.retrieve(query, view, replace(tools, model=None))
+    reports = evidence.reports[:MAX_REPORTS]
+    return reports, (f"an overview is asked for: {format_count(len(reports), 'report')} on communities",)
+
+
+async def _score_by_words_and_vectors(
+    query: Query, topology: Topology, view: ReadView, tools: Tools
+) -> tuple[tuple[Floats, Floats], Seed]:
+    """Return the shares by words and by vectors of each chunk, both [n_chunks], and the search by words as a seed."""
     vector = (await embed([query.text], tools.embedder))[query.text]
     by_vector = await score_all_passages(vector, topology, view, tools)
     matches = await view.search_text(NodeKind.CHUNK, query.text, max(N_BY_WORDS, query.chunk_top_k))
@@ -142,11 +164,12 @@ async def _score_similarity(query: Query, topology: Topology, view: ReadView, to
     by_words = np.zeros(len(by_vector))
     for match in matches:
         by_words[numbers[match.id]] = match.score / max(matches[0].score, 1e-12)  # 0 for words that are everywhere
-    return (by_words + by_vector) / 2, Seed(text=query.text, kind="full text", matches=tuple(matches[:MAX_ENTITIES]))
+    search = Seed(text=query.text, kind="full text", matches=tuple(matches[:MAX_ENTITIES]))
+    return (by_words, by_vector), search
 
 
 async def _add_nearness(terms: Sequence[str], scope: Scope) -> Floats:
-    """Return the mean of words, vectors and nearness of the terms, [n_chunks]."""
+    """Return the similarity of the scope with nearness of the terms as a third of it, [n_chunks]."""
     best = largest_with_ties(scope.similarity, N_NEAR)
     chunks = await scope.read(best[scope.similarity[best] > 0])
     near = np.zeros(len(scope.similarity))
@@ -188,30 +211,10 @@ async def _activate(terms: Sequence[str], names: Sequence[Name], scope: Scope) -
         for entity in name.entities:
             active[entity] = max(active[entity], 1 / len(name.entities))
             texts = {number: chunk.text for number, chunk in chunks.items() if number in passages[entity]}
-            share, words, number = _nearest_sentence(name.keys, texts, terms)
+            share, words, number = nearest_sentence(name.keys, texts, terms)
             for other in await _entities_in(words, number, scope) if share else ():
                 active[other] = max(active[other], active[entity] * share**SHARPNESS)
     return dict(active)
-
-
-def _nearest_sentence(names: Iterable[str], texts: Mapping[int, str], terms: Sequence[str]) -> tuple[float, Words, int]:
-    """Return the sentence with one of the names that has the largest share of the terms: share, words, chunk number."""
-    keys_by_anchor, first_forms = group_by_anchor(names), {name_forms(key)[0] for key in names}
-    best = 0.0, split_words(""), -1
-    for number, text in texts.items():
-        if len({term for _, term in term_places(text, terms)}) <= best[0] * len(terms):
-            continue  # no sentence of this passage can be better
-        for start, end in sentence_spans(text):
-            sentence = text[start:end]
-            if sentence.isascii() and not any(form in sentence.lower() for form in first_forms):
-                continue
-            if len({term for _, term in term_places(sentence, terms)}) <= best[0] * len(terms):
-                continue
-            words = split_words(sentence)
-            share = len({*terms}.intersection(content_terms(words))) / len(terms)
-            if share > best[0] and count_occurrences(words, keys_by_anchor):
-                best = share, words, number
-    return best
 
 
 async def _entities_in(words: Words, chunk: int, scope: Scope) -> list[int]:

@@ -68,6 +68,27 @@ _QUESTION_PATTERNS: tuple[tuple[AnswerType, re.Pattern[str]], ...] = (
     ),
 )
 
+_OVERVIEW = _any_of(
+    r"\bwhat(?: is|'s| are| was| were)\b.*\babout$",
+    r"\bwhat (?:does|do|did)\b.* (?:deal with|cover|discuss|talk about|treat)$",
+    r"\bsummari[sz]e\b|\bsummary of\b|\boverview of\b|\btl;?dr\b",
+    r"\b(?:give|write|show)(?: me)? (?:an? |the )?(?:\w+ )?(?:summary|overview|outline)\b",
+    r"\b(?:main|central|key|major) (?:themes?|topics?|ideas?|points?|subjects?)\b",
+    r"\bо ч[её]м\b(?!.*\bговорит)|\b(?:перескажи|обобщи|резюмируй|суммируй)\w*",
+    r"\bкратк\w+ (?:содержани|пересказ|обзор)\w*",
+    r"\b(?:основн|главн)\w+ (?:тем|иде|мысл|содержани)\w*|\bобзор\b",
+    "(?:讲|说|介绍|谈|包括|包含)(?!.*(?:怎|如何)).*(?:有)?哪些(?:主要)?(?:内容|主题|章节|方面)$",
+    "(?:主要|大概|大致)?(?:讲|说|介绍|谈)(?:述)?(?:了|的是|的)?(?:些)?什么(?:内容|故事)?$|总结|概括|概述|摘要|大意|主旨|主题|主要内容|关于什么",
+)
+# What only means something as it is written: a quotation, a flag, an identifier, an error code.
+_LITERAL = re.compile(
+    r"[\"“„«「『`](?P<quoted>[^\"“”„«»「」『』`]{3,100})[\"”“»」』`]"
+    r"|(?<![\w-])(?P<flag>--[A-Za-z][\w-]+|-[A-Za-z](?![\w-]))"
+    r"|(?<![\w.-])(?P<identifier>\w+_\w+|[a-z]+[A-Z][A-Za-z]*\(\)|[A-Z]{1,6}-?\d{3,})(?![\w-])",
+    re.ASCII,
+)
+_END = re.compile(r"[\s?？!！.。…]+$")
+
 _MONTHS = (
     "january|february|march|april|june|july|august|september|october|november|december|"
     "января|февраля|марта|апреля|июня|июля|августа|сентября|октября|ноября|декабря"
@@ -80,6 +101,17 @@ _NUMBER = _any_of(
     "[二三四五六七八九十百千万两]+",
 )
 _ANSWER_PATTERNS = {AnswerType.TIME: _TIME, AnswerType.NUMBER: _NUMBER}
+
+
+def asks_for_overview(question: str) -> bool:
+    """Return whether a question asks what a document or all documents are about."""
+    return bool(_OVERVIEW.search(_END.sub("", " ".join(question.split()))))
+
+
+def find_literal(question: str) -> str:
+    """Return the first quotation, flag, identifier or code in a question, which counts as it is written; else ""."""
+    match = _LITERAL.search(question)
+    return next(filter(None, match.groups())) if match else ""
 
 
 def expected_answer_type(question: str) -> AnswerType:

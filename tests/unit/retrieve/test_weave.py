@@ -6,6 +6,7 @@ from quipu.model.graph import AliasMention
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query
 from quipu.retrieve.weave import retrieve
+from tests.unit.retrieve.communities import divide, report, report_on
 from tests.unit.retrieve.fakes import Library, page, titles
 
 CAPITAL = Query(text="What was the capital of the ruler whom Marco Polo served?", chunk_top_k=3)
@@ -109,3 +110,48 @@ async def test_words_that_almost_every_passage_holds_may_score_nothing(library: 
         evidence = await retrieve(Query(text="salt"), view, library.tools)
         assert await titles(view, evidence.chunks) == ["Long"]
     assert [match.score for match in evidence.seeds[-1].matches] == [0.0]
+
+
+async def test_a_flag_is_looked_for_as_it_is_written(library: Library) -> None:
+    await library.publish(
+        page("Salt", "Salt is dry and runs.", names={"Salt": "Thing"}),
+        page("Options", "Use --dry-run with salt first."),
+    )
+    async with library.view() as view:
+        evidence = await retrieve(Query(text="What does --dry-run do?"), view, library.tools)
+        assert (await titles(view, evidence.chunks))[0] == "Options"
+    assert evidence.notes[-1] == "full text ranks alone, because the question holds --dry-run as it is written"
+
+
+async def test_a_quoted_name_takes_the_walk(travels: Library) -> None:
+    async with travels.view() as view:
+        evidence = await retrieve(Query(text='Whom did "Marco Polo" serve?'), view, travels.tools)
+    assert evidence.notes[-1].startswith("the walk from the names in the question weighs")
+
+
+async def test_an_overview_adds_the_reports_on_communities(library: Library) -> None:
+    await library.publish(page("Salt", "Salt is dear.", names={"Salt": "Thing"}))
+    await divide(library, {"all": ("", ["salt"])})
+    await report_on(library, report("all", "Trade in salt."))
+    async with library.view() as view:
+        evidence = await retrieve(Query(text="What are these documents about?"), view, library.tools)
+        assert await titles(view, evidence.chunks) == ["Salt"]
+    assert [hit.id for hit in evidence.reports] == ["all"]
+    assert evidence.notes[0] == "an overview is asked for: 1 report on communities"
+
+
+async def test_an_overview_without_communities_has_passages_only(travels: Library) -> None:
+    async with travels.view() as view:
+        evidence = await retrieve(Query(text="What are these documents about?"), view, travels.tools)
+    assert evidence.chunks
+    assert not evidence.reports
+    assert "an overview is asked for, and there are no reports on communities" in evidence.notes
+
+
+async def test_near_duplicates_do_not_crowd_out_a_second_step(travels: Library) -> None:
+    envoy = "Marco Polo served Kublai Khan, the ruler, as an envoy in the capital."
+    names = {"Marco Polo": "Person", "Kublai Khan": "Person"}
+    await travels.publish(*(page(f"Copy {n}", f"{envoy} Note {n}.", names=names) for n in range(8)))
+    async with travels.view() as view:
+        evidence = await retrieve(CAPITAL, view, travels.tools)
+        assert "Kublai Khan" in await titles(view, evidence.chunks)

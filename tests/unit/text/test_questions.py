@@ -2,7 +2,14 @@
 
 import pytest
 
-from quipu.text.questions import AnswerType, answer_entity_types, expected_answer_type, offers_answer
+from quipu.text.questions import (
+    AnswerType,
+    answer_entity_types,
+    asks_for_overview,
+    expected_answer_type,
+    find_literal,
+    offers_answer,
+)
 
 
 @pytest.mark.parametrize(
@@ -92,3 +99,34 @@ def test_types_in_other_languages_and_cases_are_known() -> None:
 def test_only_types_there_are_come_out() -> None:
     assert answer_entity_types("Who is it?", ("Ship",)) == ()
     assert answer_entity_types("Who is it?", ()) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "literal"),
+    [
+        ('Who says "all that glitters"?', "all that glitters"),
+        ("Где сказано «семь раз отмерь»?", "семь раз отмерь"),
+        ("谁说过「知彼知己」？", "知彼知己"),
+        ("What does `git gc` do?", "git gc"),
+        ("What do --dry-run and -n mean?", "--dry-run"),
+        ("参数--force有什么用？", "--force"),
+        ("What is the default of MAX_SIZE?", "MAX_SIZE"),
+        ("What does error E1042 mean?", "E1042"),
+        ("How is parseLine() called?", "parseLine()"),
+        ("What happened at the well-known Battle of Hastings in 1066?", ""),
+        ("What is a co-operative's price - roughly?", ""),
+    ],
+)
+def test_what_is_searched_for_as_it_is_written(question: str, literal: str) -> None:
+    assert find_literal(question) == literal
+
+
+@pytest.mark.parametrize(
+    "question", ["What is this about?", "Summarise these documents.", "О чём этот документ?", "总结这些文档"]
+)
+def test_an_overview_is_asked_for(question: str) -> None:
+    assert asks_for_overview(question)
+
+
+def test_a_question_about_one_fact_asks_for_no_overview() -> None:
+    assert not asks_for_overview("Who wrote about the war?")

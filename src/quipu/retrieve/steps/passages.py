@@ -1,4 +1,4 @@
-"""Passages: the chunks that entities and relations come from, ranked by their similarity to the question."""
+"""Passages: the chunks that entities and relations come from, by similarity to the question, and their sentences."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
@@ -9,6 +9,9 @@ from quipu.model.query import Query
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.retrieve.steps.vector_search import Vector
 from quipu.retrieve.strategy import Tools
+from quipu.text.names import count_occurrences, group_by_anchor, name_forms
+from quipu.text.sentences import sentence_spans
+from quipu.text.words import Words, content_terms, split_words, term_places
 
 # LightRAG's limit on the sources of an entity. Without it, a frequent name would cause the whole index to be read.
 MAX_CHUNKS_PER_ENTITY = 200
@@ -46,6 +49,26 @@ async def rank_source_passages(
 def merge_passages(query: Query, rankings: Sequence[Sequence[Hit]], weights: Sequence[float] = ()) -> tuple[Hit, ...]:
     """Return the first `chunk_top_k` chunks of the rankings, merged in turns. `weights` as in `round_robin`."""
     return tuple(round_robin(rankings, lambda hit: hit.id, weights)[: query.chunk_top_k])
+
+
+def nearest_sentence(names: Iterable[str], texts: Mapping[int, str], terms: Sequence[str]) -> tuple[float, Words, int]:
+    """Return the sentence with one of the names that has the largest share of the terms: share, words, chunk number."""
+    keys_by_anchor, first_forms = group_by_anchor(names), {name_forms(key)[0] for key in names}
+    best = 0.0, split_words(""), -1
+    for number, text in texts.items():
+        if len({term for _, term in term_places(text, terms)}) <= best[0] * len(terms):
+            continue  # no sentence of this passage can be better
+        for start, end in sentence_spans(text):
+            sentence = text[start:end]
+            if sentence.isascii() and not any(form in sentence.lower() for form in first_forms):
+                continue
+            if len({term for _, term in term_places(sentence, terms)}) <= best[0] * len(terms):
+                continue
+            words = split_words(sentence)
+            share = len({*terms}.intersection(content_terms(words))) / len(terms)
+            if share > best[0] and count_occurrences(words, keys_by_anchor):
+                best = share, words, number
+    return best
 
 
 def _first_owners(chunks_by_owner: Iterable[tuple[str, Iterable[str]]]) -> dict[str, str]:
