@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from quipu.errors import QuipuError
+from quipu.errors import InvalidDocument, InvalidInput, QuipuError
 from quipu.text.formatting import clean, clean_json
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
@@ -53,12 +53,14 @@ def _describe(error: Exception) -> _ErrorReport:
             return _ErrorReport(kind="Interrupted", message=error.message, remedy=error.remedy, code=INTERRUPTED)
         case click.Abort():
             return _ErrorReport(kind="Interrupted", message="Stopped.", remedy="", code=INTERRUPTED)
+        case InvalidInput() if not isinstance(error, InvalidDocument):
+            return _ErrorReport(kind=type(error).__name__, message=error.message, remedy=error.remedy, code=USAGE)
         case QuipuError():
             return _ErrorReport(kind=type(error).__name__, message=error.message, remedy=error.remedy, code=FAILURE)
         case click.UsageError():
             return _ErrorReport(kind="Usage", message=error.format_message(), remedy=_help_hint(error), code=USAGE)
         case click.ClickException():
-            return _ErrorReport(kind="Usage", message=error.format_message(), remedy="", code=error.exit_code)
+            return _ErrorReport(kind="Usage", message=error.format_message(), remedy="", code=USAGE)
         case OSError():
             where = f": {error.filename}" if error.filename else ""
             return _ErrorReport(kind="System", message=f"{error.strerror or error}{where}.", remedy="", code=FAILURE)

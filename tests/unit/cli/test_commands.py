@@ -124,7 +124,7 @@ def test_add_says_how_to_cut_over_the_settings(
 
 def test_a_way_to_cut_that_cannot_be_meant_is_refused(cli: Cli, engine: FakeEngine) -> None:
     ran = cli("add", "--text", "Hello", "--chunker", "fixed", "--chunk-tokens", "64", "--chunk-overlap", "64")
-    assert ran.code == 1
+    assert ran.code == 2
     assert "An overlap of 64 tokens is too large for chunks of 64 tokens." in ran.err
     assert not engine.calls
 
@@ -210,7 +210,7 @@ def test_every_option_reaches_the_query(cli: Cli, engine: FakeEngine, tmp_path: 
 
 def test_an_option_out_of_range_names_the_range(cli: Cli, engine: FakeEngine) -> None:
     ran = cli("ask", "Who?", "--top-k", "0")
-    assert ran.code == 1
+    assert ran.code == 2
     assert ran.err == "Error: top_k = '0' (argument) is not allowed.\nUse a whole number from 1 to 1,000.\n"
 
 
@@ -254,7 +254,7 @@ def test_the_trace_shows_seeds_scores_reasons_and_what_was_dropped(cli: Cli) -> 
 def test_a_history_that_cannot_be_used_is_refused(cli: Cli, tmp_path: Path, content: str, complaint: str) -> None:
     (tmp_path / "turns.json").write_text(content)
     ran = cli("ask", "Who?", "--history", "turns.json")
-    assert ran.code == 1
+    assert ran.code == 2
     assert complaint in ran.err
 
 
@@ -423,7 +423,7 @@ def test_config_lists_the_prompts_where_a_name_is_unknown(cli: Cli) -> None:
 def test_a_mistake_in_the_settings_file_stops_every_command_with_the_line(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "quipu.toml").write_text("topk = 5\n")
     ran = cli("status", "--json")
-    assert ran.code == 1
+    assert ran.code == 2
     assert json.loads(ran.err)["error"]["message"] == "There is no setting topk (quipu.toml:1)."
 
 

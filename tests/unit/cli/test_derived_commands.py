@@ -159,7 +159,7 @@ def test_the_arms_of_mix_are_weighed(cli: Cli, engine: FakeEngine) -> None:
     cli("ask", "Who?", *weights)
     weights_asked = engine.queries[0].options_of(MixOptions).mix_weights
     assert weights_asked == MixWeights(entity=2.0, relation=0.0, vector=0.5)
-    assert cli("ask", "Who?", "--entity-weight", "-1").code == 1
+    assert cli("ask", "Who?", "--entity-weight", "-1").code == 2
 
 
 # ---- compare

@@ -103,7 +103,7 @@ def test_a_budget_reaches_the_settings(cli: Cli, engine: FakeEngine, words: tupl
 
 def test_a_budget_that_is_none_is_refused_with_examples(cli: Cli, engine: FakeEngine) -> None:
     ran = cli("add", "--text", "x", "--budget", "lots")
-    assert ran.code == 1
+    assert ran.code == 2
     assert "budget = 'lots' (argument) is not allowed." in ran.err and '"2M tokens"' in ran.err
     assert not engine.calls
 
@@ -325,7 +325,7 @@ def test_config_tells_what_each_model_is_for_and_where_its_key_was_found(cli: Cl
 
 def test_config_shows_the_settings_even_where_a_model_cannot_be_used(cli: Cli) -> None:
     ran = cli("config", env={"QUIPU_LLM": "gpt-4o"})
-    assert ran.code == 1
+    assert ran.code == 2
     assert "busy_timeout_s" in ran.out
     assert "'gpt-4o' is not a model" in ran.err and "Did you mean openai/gpt-4o?" in ran.err
 
