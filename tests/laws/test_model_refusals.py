@@ -29,6 +29,7 @@ class Refused:
     remedy: tuple[str, ...]
     service: Service = field(default_factory=Service)
     faults: tuple[Fault, ...] = ()
+    code: int = 1  # 2: the command was used wrongly
 
 
 REFUSALS = {
@@ -56,6 +57,7 @@ REFUSALS = {
         environment=CHAT | {"QUIPU_LLM": "gpt-4.1-mini"},
         message=("'gpt-4.1-mini' is not a model",),
         remedy=("Did you mean openai/gpt-4.1-mini?",),
+        code=2,
     ),
     "unreachable host": Refused(
         environment=CHAT | {"QUIPU_LLM_BASE_URL": NOWHERE},
@@ -119,7 +121,7 @@ def refusal(case: Refused, server: ServerHandle, patch: pytest.MonkeyPatch, prin
         patch.setenv(name, value.format(address=server.address))
     code = run(("--json", "--index", "kb", "add", "polo.md", "khan.md"))
     told = printed.readouterr()
-    if code != 1:
+    if code != case.code:
         return f"exit code {code}"
     if told.out:
         return f"a report: {told.out}"

@@ -125,11 +125,13 @@ def test_an_interrupted_call_does_not_wait_for_the_calls_of_other_threads() -> N
     thread = threading.Thread(target=lambda: loop.run(call_of_another_thread()))
     thread.start()
     assert has_begun.wait(10)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
     try:
         with pytest.raises(KeyboardInterrupt):
             loop.run(interrupted_call())
         assert not has_ended.is_set()
     finally:
+        signal.signal(signal.SIGINT, handler)
         may_end.set()
         thread.join()
         loop.stop()

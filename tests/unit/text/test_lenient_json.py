@@ -100,9 +100,10 @@ def test_long_runs_are_read_in_a_number_of_steps_that_follows_their_length(part:
 def test_a_long_reply_with_a_bracket_in_each_sentence_is_read_in_one_pass() -> None:
     text = "Alma Kober lives in Oslo. [1]\n" * 50_000
     begun = time.process_time()
-    short = find_json_values(text[: len(text) // 8])
+    for _ in range(8):
+        short = find_json_values(text[: len(text) // 8])
     middle = time.process_time()
     matches = find_json_values(text)
-    ratio = (time.process_time() - middle) / max(middle - begun, 1e-3)
+    ratio = (time.process_time() - middle) / (middle - begun)
     assert (len(short), len(matches)) == (6_250, 10_000)
-    assert ratio < 24  # eight times the text; a search through all of it for each bracket would take 64 times as long
+    assert ratio < 4  # as much text at once; a search through all of it for each bracket would take 8 times as long

@@ -366,12 +366,17 @@ class ClustersContract:
             async with store.view(allowed) as view:
                 assert set(await report_ratings(view, ["all", "left", "new"])) == {"all", "left", "new"}
 
-    async def test_clusters_are_no_part_of_the_canonical_state(self, open_store: OpenStore) -> None:
+    async def test_clusters_and_their_reports_are_part_of_the_canonical_state(self, open_store: OpenStore) -> None:
         async with open_store() as store, open_store("second") as other:
             await _fill(store)
             await embed(store)
             await other.set_embedder(MODEL, DIMENSION)
             await publish(other, _EAST, _WEST, _BOTH)
+            await embed(other)
+            assert await dump(store) != await dump(other)
+            await _divide(other, *reversed(_TREE))
+            for name in ("right", "left", "all"):
+                await other.commit(Delta(reports=[_report(name)]))
             await embed(other)
             assert await dump(store) == await dump(other)
 
