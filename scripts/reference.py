@@ -20,8 +20,7 @@ from quipu.ingest.llm import conversation
 from quipu.ingest.sources import MAX_BYTES
 from quipu.model.chat import Role
 from quipu.model.chunking import TAKES
-from quipu.model.options import Options, options_in
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, options_in
 from quipu.parse import limits
 from quipu.parse.formats import FORMATS
 from quipu.prompts.catalog import PROMPTS

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from quipu.cli.app import run
-from quipu.text.formatting import clean
+from quipu.text.unicode import clean
 from tests.children import PATIENCE_S
 from tests.unit.parse.hostile import CASES
 

@@ -63,7 +63,7 @@ async def test_whatever_strikes_a_question_is_answered_or_told(
 
 
 @pytest.mark.parametrize(
-    ("place", "name"), [("quipu.answer.composition", "_MODEL_FAILURES"), ("quipu.retrieve.question", "QuipuError")]
+    ("place", "name"), [("quipu.answer.written_answer", "_MODEL_FAILURES"), ("quipu.retrieve.question", "QuipuError")]
 )
 async def test_the_law_fails_where_it_is_broken(
     place: str, name: str, server: ServerHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

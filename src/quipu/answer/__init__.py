@@ -1,11 +1,11 @@
 """Answers: evidence in, cited text out: pack, render, quote or write, check, cite."""
 
 from quipu.answer.answer_input import AnswerInput, read_answer_input
-from quipu.answer.composition import compose_answer, is_small_talk, reply_to_small_talk
 from quipu.answer.context import PackedEvidence, Passage
 from quipu.answer.packing import pack_evidence
 from quipu.answer.quotation import best_snippets
 from quipu.answer.quoted_answer import NOTHING_FOUND
+from quipu.answer.written_answer import compose_answer, is_small_talk, reply_to_small_talk
 
 __all__ = [
     "NOTHING_FOUND",

@@ -17,10 +17,10 @@ import click
 
 from quipu.cli.errors import report_error
 from quipu.cli.options import QuipuGroup
-from quipu.text.formatting import clean
+from quipu.text.unicode import clean
 
 if TYPE_CHECKING:
-    from quipu.cli.session import Opener
+    from quipu.cli.options import Opener
 
 COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {

@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from quipu.cli.answers import panel_of, render_panels
+from quipu.cli.asking import panel_of, render_panels
 from quipu.cli.output import Column, in_currency, money, one_line, print_wide, styled, table
 from quipu.model.answer import Answer, Citation, Comparison, RankedChunk, StrategyResult
-from quipu.text.formatting import clean_name, format_count
+from quipu.text.formatting import format_count
+from quipu.text.unicode import clean_name
 
 _ALWAYS = ("passages", "tokens")  # the others are left out where there are none for any strategy
 _COUNTS: dict[str, Callable[[StrategyResult], int]] = {

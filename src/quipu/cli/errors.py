@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import click
 
 from quipu.errors import InvalidDocument, InvalidInput, QuipuError
-from quipu.text.formatting import clean, clean_json
+from quipu.text.unicode import clean, clean_json
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
 

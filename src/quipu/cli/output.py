@@ -19,7 +19,8 @@ from rich.text import Text
 from quipu.cli.options import current_currency, shared
 from quipu.model.chat import Role
 from quipu.model.usage import MICRO, Estimate, UsageRow, total
-from quipu.text.formatting import clean, clean_json, clean_name, format_count
+from quipu.text.formatting import format_count
+from quipu.text.unicode import clean, clean_json, clean_name
 
 Value = TypeVar("Value")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from quipu.cli.options import command_line
 from quipu.cli.output import amount, duration, emit, in_currency, money, named, spent, styled, table, tokens
-from quipu.cli.session import command_line
 from quipu.model.derivation import DerivationResult, DerivationState, Freshness
 from quipu.model.document import UNSURE, Document
 from quipu.model.results import UNREAD, AddResult, RefreshResult

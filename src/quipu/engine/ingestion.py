@@ -210,9 +210,7 @@ class IngestRun:
             extractor=self.components.ingest_config.extractor.description,
             seconds=self.seconds,
             stopped=str(work.stopped or refreshed.stopped or ""),
-            n_waiting=sum(
-                n for status, n in counts.jobs.items() if status not in (DocumentStatus.FAILED, DocumentStatus.PARTIAL)
-            ),
+            n_waiting=counts.n_waiting,
             usage=self.components.models.meter.rows(),
             notes=tuple(notes),
             n_other_extractor=enqueued.n_by_other_reader.total(),

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import cast
 
 from quipu.errors import NotFound
-from quipu.model.options import Options
+from quipu.model.query import Options
 from quipu.retrieve.strategy import Retrieve, Strategy, Tools
 
 __all__ = ["STRATEGIES", "Retrieve", "Strategy", "Tools", "strategies_by_options", "strategy_named"]

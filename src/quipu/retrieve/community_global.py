@@ -26,8 +26,7 @@ from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy
 from quipu.model.evidence import Evidence, Hit, KeyPoint
 from quipu.model.ids import digest
-from quipu.model.options import Options, option
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.prompts import community_search as prompt

@@ -25,8 +25,7 @@ from quipu.algo.similarity import round_robin
 from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.evidence import Evidence, Hit, KeyPoint, Scored, Seed
-from quipu.model.options import Options, option
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.prompts import drift as prompt
 from quipu.retrieve.steps.communities import find_nearest_clusters, reports_of

@@ -41,8 +41,7 @@ from quipu.algo.lca import Forest
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
-from quipu.model.options import Options, option
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.retrieve.steps.communities import find_nearest_clusters
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 
 from quipu.errors import InvalidInput
 from quipu.model.evidence import Evidence
-from quipu.model.options import Options, option
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.store import ReadView
 from quipu.retrieve.steps.dual_level import GraphHits, merge_levels, search_both_levels
 from quipu.retrieve.steps.passages import merge_passages, rank_source_passages

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from quipu.errors import InvalidInput, QuipuError
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
-from quipu.model.options import check_ranges
-from quipu.model.query import Budget, Filter, Keywords, Query, Turn
+from quipu.model.query import Budget, Filter, Keywords, Query, Turn, check_ranges
 from quipu.ports.providers import LLM
 from quipu.prompts import question as prompt
 from quipu.retrieve import strategies_by_options, strategy_named

@@ -14,8 +14,7 @@ from typing import Protocol
 
 from quipu.model.chat import ChatRequest
 from quipu.model.evidence import Evidence
-from quipu.model.options import Options
-from quipu.model.query import Query
+from quipu.model.query import Options, Query
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.ports.store import ReadView
 from quipu.ports.topology import TopologyIndex

@@ -10,8 +10,7 @@ from pydantic_settings import NoDecode
 
 from quipu.model.chat import PromptText, Role
 from quipu.model.chunking import Chunking, ChunkingRule
-from quipu.model.options import Options, OptionValue, build_from_settings, options_in
-from quipu.model.query import Query
+from quipu.model.query import Options, OptionValue, Query, build_from_settings, options_in
 from quipu.model.usage import USD, SpendingLimit
 from quipu.retrieve import strategies_by_options
 from quipu.settings.sources import (

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, create_model, field_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from quipu.errors import InvalidInput
-from quipu.model.options import Option, OptionValue, options_in
+from quipu.model.query import Option, OptionValue, options_in
 from quipu.retrieve import strategies_by_options
 from quipu.settings.tables import chunking_rules, line_of, model_prices, prompt_texts, refuse_flag, role_settings
 from quipu.settings.validation import SettingValue, SourcedValue, as_invalid_input, unknown

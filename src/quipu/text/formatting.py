@@ -1,17 +1,7 @@
-"""Formatting: counts and costs as people read them, and texts that are safe to print.
-
-Text of documents and names of files may hold control characters, which must not reach the terminal.
-"""
-
-import json
-import unicodedata
+"""Formatting: counts and costs as people read them."""
 
 from quipu.model.derivation import RefreshCost
 from quipu.model.usage import MICRO
-
-_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-_JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}\N{SOFT HYPHEN}"
-_MAX_NAME = 1_000  # characters
 
 
 def format_count(n: int, noun: str) -> str:
@@ -42,23 +32,3 @@ def format_cost(cost: RefreshCost) -> str:
     if cost.n_texts:
         parts.append(f"{format_count(cost.n_texts, 'text')} to embed")
     return ", ".join(parts) or "nothing to pay"
-
-
-def clean(text: str) -> str:
-    """Return `text` with control characters replaced, except line ends and tabs."""
-    return "".join(_REPLACEMENT if _is_control(character) else character for character in text)
-
-
-def clean_name(name: str) -> str:
-    """Return the name of a document or file on one line, cut if very long, so that it cannot imitate our output."""
-    line = clean(name.replace("\n", _REPLACEMENT).replace("\t", _REPLACEMENT))
-    return line if len(line) <= _MAX_NAME else f"{line[:_MAX_NAME]}…"
-
-
-def clean_json(text: str) -> str:
-    """Return JSON with control characters escaped; its values stay the same."""
-    return "".join(json.dumps(character)[1:-1] if _is_control(character) else character for character in text)
-
-
-def _is_control(character: str) -> bool:
-    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf") and character not in _JOINERS

@@ -1,5 +1,9 @@
-"""Unicode: scripts without spaces, marks inside words, grapheme boundaries and surrogates."""
+"""Unicode: scripts without spaces, marks inside words, grapheme boundaries, surrogates and control characters.
 
+Text of documents and names of files may hold control characters, which must not reach the terminal.
+"""
+
+import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -35,6 +39,9 @@ _SURROGATE = re.compile("[\\ud800-\\udfff]")
 _ZERO_WIDTH_JOINER = "\u200d"
 _FIRST_COMBINING = "\u0300"
 _MAX_REGIONAL_INDICATORS = 64
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}\N{SOFT HYPHEN}"
+_MAX_NAME = 1_000  # characters
 _REGIONAL_INDICATORS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
@@ -93,3 +100,23 @@ def _texts_in(value: object) -> Iterator[str]:
     elif is_dataclass(value):
         for field in fields(value):
             yield from _texts_in(getattr(value, field.name))
+
+
+def clean(text: str) -> str:
+    """Return `text` with control characters replaced, except line ends and tabs."""
+    return "".join(_REPLACEMENT if _is_control(character) else character for character in text)
+
+
+def clean_name(name: str) -> str:
+    """Return the name of a document or file on one line, cut if very long, so that it cannot imitate our output."""
+    line = clean(name.replace("\n", _REPLACEMENT).replace("\t", _REPLACEMENT))
+    return line if len(line) <= _MAX_NAME else f"{line[:_MAX_NAME]}…"
+
+
+def clean_json(text: str) -> str:
+    """Return JSON with control characters escaped; its values stay the same."""
+    return "".join(json.dumps(character)[1:-1] if _is_control(character) else character for character in text)
+
+
+def _is_control(character: str) -> bool:
+    return character not in "\n\t" and unicodedata.category(character) in ("Cc", "Cf") and character not in _JOINERS

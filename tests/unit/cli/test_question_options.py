@@ -13,8 +13,7 @@ import quipu.retrieve
 from quipu.cli.asking import parse_query
 from quipu.cli.commands.ask import command as ask
 from quipu.errors import InvalidInput
-from quipu.model.options import Options, options_in
-from quipu.model.query import Budget, Filter, Query
+from quipu.model.query import Budget, Filter, Options, Query, options_in
 from quipu.retrieve import strategies_by_options
 from quipu.retrieve.drift import DriftOptions
 from quipu.retrieve.mix import MixOptions, MixWeights
@@ -29,7 +28,7 @@ STRATEGY_FILE = '''
 from dataclasses import dataclass
 from typing import Literal
 
-from quipu.model.options import Options, option
+from quipu.model.query import Options, option
 from quipu.retrieve.lexical import retrieve
 from quipu.retrieve.strategy import Strategy
 

@@ -27,7 +27,7 @@ _PIECES = (
     *("A", "a", "WHO", "who", "Who", "9", "1984", "C++", "C#", "O'Brien", "İ", "ß", "é", "e\u0301", "⑴", "½"),
     *("长", "城", "股", "ン", "ー", "서", "ก", "รุ", "राम", "री", "Ж", "ΐ", "Ἀθ", "ﷺ", "Ⅳ", "𞤀𞤣", "Ა", "ა", "ꭰ", "🙂"),
 )
-_ANY = st.one_of(st.sampled_from(_PIECES), st.characters(exclude_categories=["Cs"]))
+_ANY = st.one_of(st.sampled_from(_PIECES), st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 _TEXTS = st.lists(_ANY, min_size=1, max_size=12).map("".join)
 _NAMES = st.lists(_ANY, min_size=1, max_size=4).map("".join)
 

@@ -2,7 +2,7 @@
 
 import json
 
-from quipu.text.formatting import clean, clean_json, clean_name
+from quipu.text.unicode import clean, clean_json, clean_name
 
 NASTY = "\x1b[31mred\x07 \x9b1m \u202etxt.exe \x7f\u2066"
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quipu.cli.options import QuipuCommand, budget_option, no_model_option
+from quipu.cli.options import QuipuCommand, budget_option, load_settings, no_model_option, with_engine
 from quipu.cli.output import emit
 from quipu.cli.progress import progress
 from quipu.cli.results import finish_adding, render_estimate
-from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidDocument
 from quipu.model.chunking import TAKES, Chunking
 from quipu.model.document import Metadata, MetadataValue, SourceDocument

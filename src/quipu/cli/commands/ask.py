@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quipu.cli.answers import AnsweredQuestion, render_answers, render_raw
-from quipu.cli.asking import Option, QuestionCommand, filter_options, keyword_options, parse_query, prepared
-from quipu.cli.options import budget_option, no_model_option, shared
+from quipu.cli.asking import (
+    AnsweredQuestion,
+    Option,
+    QuestionCommand,
+    filter_options,
+    keyword_options,
+    parse_query,
+    prepared,
+    render_answers,
+    render_raw,
+)
+from quipu.cli.options import budget_option, load_settings, no_model_option, shared, with_engine
 from quipu.cli.output import stdout, write_json
 from quipu.cli.progress import Watcher, watching
-from quipu.cli.session import load_settings, with_engine
 from quipu.errors import InvalidInput
 from quipu.model.answer import Answer, AnswerPiece
 from quipu.model.chat import Role

@@ -6,9 +6,8 @@ import click
 
 from quipu.cli.asking import QuestionCommand, filter_options, keyword_options, parse_query
 from quipu.cli.comparisons import render_comparison
-from quipu.cli.options import budget_option, no_model_option, shared
+from quipu.cli.options import budget_option, load_settings, no_model_option, shared, with_engine
 from quipu.cli.output import emit
-from quipu.cli.session import load_settings, with_engine
 from quipu.model.answer import Comparison
 from quipu.model.query import Filter
 

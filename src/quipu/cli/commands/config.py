@@ -8,9 +8,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from quipu.cli.options import QuipuCommand
+from quipu.cli.options import QuipuCommand, load_settings
 from quipu.cli.output import emit, in_currency, styled, table, work_in_words
-from quipu.cli.session import load_settings
 from quipu.errors import QuipuError
 
 if TYPE_CHECKING:

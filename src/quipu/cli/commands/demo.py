@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from quipu.cli.app import run
-from quipu.cli.options import QuipuCommand, shared
+from quipu.cli.options import QuipuCommand, load_settings, shared
 from quipu.cli.output import stdout, styled
-from quipu.cli.session import load_settings
 
 _CORPORA = "testing/corpora"
 _DEFAULT_INDEX = ".quipu-demo"

@@ -17,9 +17,8 @@ import click
 from rich.console import Console
 
 import quipu
-from quipu.cli.options import QuipuCommand
+from quipu.cli.options import QuipuCommand, load_settings, waiting, with_engine
 from quipu.cli.output import emit, styled, table, work_in_words
-from quipu.cli.session import load_settings, waiting, with_engine
 from quipu.errors import QuipuError
 from quipu.text.formatting import format_count
 

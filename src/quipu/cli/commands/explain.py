@@ -9,9 +9,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 from quipu.cli.asking import QuestionCommand, filter_options, keyword_options, parse_query, prepared
-from quipu.cli.options import budget_option, no_model_option
+from quipu.cli.options import budget_option, load_settings, no_model_option, with_engine
 from quipu.cli.output import emit, one_line, styled
-from quipu.cli.session import load_settings, with_engine
 from quipu.model.evidence import Chain, ExplainedChunk, Explanation, Seed, SupportingHit
 from quipu.model.query import Filter, Query
 from quipu.text.formatting import format_count

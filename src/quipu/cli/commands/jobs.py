@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from quipu.cli.options import QuipuCommand, budget_option
+from quipu.cli.options import QuipuCommand, budget_option, load_settings, waiting, with_engine
 from quipu.cli.output import emit
 from quipu.cli.progress import progress
 from quipu.cli.results import finish_queue
-from quipu.cli.session import load_settings, waiting, with_engine
 from quipu.model.document import DocumentStatus
 from quipu.model.event import Event, Progress
 from quipu.model.results import AddResult

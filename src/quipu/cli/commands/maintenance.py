@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from quipu.cli.options import QuipuCommand, budget_option
+from quipu.cli.options import QuipuCommand, budget_option, load_settings, with_engine
 from quipu.cli.output import emit, styled
 from quipu.cli.progress import progress
-from quipu.cli.session import load_settings, with_engine
-from quipu.text.formatting import clean_json, format_count
+from quipu.text.formatting import format_count
+from quipu.text.unicode import clean_json
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu

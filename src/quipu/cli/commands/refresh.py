@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import click
 from rich.console import Console
 
-from quipu.cli.options import QuipuCommand, budget_option, no_model_option
+from quipu.cli.options import QuipuCommand, budget_option, load_settings, no_model_option, with_engine
 from quipu.cli.output import emit, styled
 from quipu.cli.progress import progress
 from quipu.cli.results import render_refresh, render_states
-from quipu.cli.session import load_settings, with_engine
 from quipu.model.derivation import DerivationState
 from quipu.model.results import RefreshResult
 from quipu.text.formatting import format_count

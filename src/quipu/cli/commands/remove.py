@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from quipu.cli.options import QuipuCommand, budget_option, no_model_option
+from quipu.cli.options import QuipuCommand, budget_option, load_settings, no_model_option, with_engine
 from quipu.cli.output import emit, named, stderr
 from quipu.cli.progress import progress
 from quipu.cli.results import render_refresh
-from quipu.cli.session import load_settings, with_engine
 from quipu.model.results import RemoveResult
 from quipu.text.formatting import format_count
 

@@ -5,9 +5,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from quipu.cli.options import QuipuCommand
+from quipu.cli.options import QuipuCommand, with_engine
 from quipu.cli.output import emit, named, one_line, print_table, styled, table
-from quipu.cli.session import with_engine
 from quipu.model.results import SearchResult
 
 _EXCERPT_CELLS = 300

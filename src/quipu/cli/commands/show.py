@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import click
 from rich.console import Console
 
-from quipu.cli.options import QuipuGroup
+from quipu.cli.options import QuipuGroup, command_line, with_engine
 from quipu.cli.output import emit, named, one_line, print_table, styled, table
-from quipu.cli.session import command_line, with_engine
 from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
 from quipu.model.graph import Chunk, Claim, ClaimMention, Relation

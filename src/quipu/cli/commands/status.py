@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import click
 from rich.console import Console
 
-from quipu.cli.options import QuipuCommand
+from quipu.cli.options import QuipuCommand, command_line, with_engine
 from quipu.cli.output import emit, named, print_table, styled, table, work_in_words
 from quipu.cli.results import extractor_history, render_states
-from quipu.cli.session import command_line, with_engine
 from quipu.model.document import Document, DocumentStatus
 from quipu.model.results import IndexStatus
 from quipu.text.formatting import format_count

@@ -11,10 +11,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from quipu.cli.options import QuipuCommand, budget_option, no_model_option
+from quipu.cli.options import QuipuCommand, budget_option, command_line, load_settings, no_model_option, with_engine
 from quipu.cli.output import emit, in_currency, money, named, spent, styled, table, tokens
 from quipu.cli.progress import progress
-from quipu.cli.session import command_line, load_settings, with_engine
 from quipu.model.tuning import ExtractionComparison, TuningResult, TypedName
 from quipu.model.usage import Range
 from quipu.text.formatting import format_count

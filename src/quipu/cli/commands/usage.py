@@ -7,9 +7,8 @@ from types import MappingProxyType
 import click
 from rich.console import Console
 
-from quipu.cli.options import QuipuCommand, parse_date
+from quipu.cli.options import QuipuCommand, parse_date, with_engine
 from quipu.cli.output import emit, in_currency, money, one_line, styled, table, tokens
-from quipu.cli.session import with_engine
 from quipu.model.usage import UsageRow, total
 from quipu.text.formatting import format_count
 

@@ -5,7 +5,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from quipu.cli.answers import AnsweredQuestion, render_answers
+from quipu.cli.asking import AnsweredQuestion, render_answers
 from quipu.model.answer import Answer, Citation, Statement
 from quipu.model.chat import TokenCount
 from quipu.model.evidence import Evidence, Trace
