@@ -25,7 +25,7 @@ class InvalidDocument(InvalidInput):
 
 
 class NotFound(QuipuError):
-    """The named document, chunk, entity, relation, strategy or index does not exist."""
+    """The named document, chunk, entity, relation or index does not exist."""
 
 
 class Mismatch(QuipuError):

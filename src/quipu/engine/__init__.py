@@ -275,7 +275,7 @@ class Quipu:
     ) -> Comparison:
         """Ask several strategies the same question, by default all that can run, and return what each found.
 
-        A strategy that fails is listed with its error. Raises NotFound for an unknown strategy.
+        A strategy that fails is listed with its error. Raises InvalidInput for an unknown strategy.
         """
         query, names = self._query(query, options), lookups.unique_ids(strategies)
         return await compare_strategies(query, names, self.query, self._components, self._states)

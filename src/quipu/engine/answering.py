@@ -24,7 +24,7 @@ from quipu.model.answer import Answer, AnswerPiece, PieceSink
 from quipu.model.chat import Role
 from quipu.model.evidence import Evidence, Hit, Timing
 from quipu.model.graph import Chunk, chunk_text
-from quipu.model.query import Query
+from quipu.model.query import Filter, Query
 from quipu.model.results import RetrievedPassage
 from quipu.ports.providers import Embedder, Reranker, TextSink
 from quipu.ports.store import ReadView, Store
@@ -36,6 +36,7 @@ from quipu.wrap.embedder import Embed, EmbedCall, EmbedderLayer, Vectors, Wrappe
 from quipu.wrap.meter import annotate, span
 
 RERANK_FACTOR = 3  # with a reranker, so many times more passages are searched than are kept
+MAX_FIELDS_NAMED = 20
 _STRATEGY_ROLES = frozenset({Role.KEYWORDS, Role.ANSWER})  # a strategy may ask models only where both are set
 
 _log = logging.getLogger(__name__)
@@ -153,6 +154,9 @@ async def search(
             on_piece(AnswerPiece(stage="rerank"))
             async with view.released():
                 evidence = await rerank(question.query, evidence, chunks, reranker)
+        if query.filter.where and evidence.searches_index and not evidence.chunks:
+            unknown = await _unknown_fields(query.filter, components.store)
+            evidence = replace(evidence, omissions=(*evidence.omissions, *unknown))
         timings.append(_timing("retrieve", start))
         yield SearchOutcome(
             query=question.query,
@@ -162,6 +166,15 @@ async def search(
             timings=tuple(timings),
             stale=stale,
         )
+
+
+async def _unknown_fields(allowed: Filter, store: Store) -> tuple[str, ...]:
+    """Return a message for each metadata field of a filter that no document has, with the fields that exist."""
+    async with store.view() as view:
+        known = sorted({name for document in await view.documents() for name in document.metadata})
+    fields = dict.fromkeys(condition.field for condition in allowed.where if condition.field not in known)
+    listing = f"there are: {', '.join(known[:MAX_FIELDS_NAMED])}" if known else "no document has any"
+    return tuple(f"No document has the metadata field {field!r}; {listing}." for field in fields)
 
 
 async def _run_strategy(query: Query, view: ReopenableView, components: Components, counter: CallCounter) -> Evidence:

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import cast
 
-from quipu.errors import NotFound
+from quipu.errors import InvalidInput
 from quipu.model.query import Options
 from quipu.retrieve.strategy import Retrieve, Strategy, Tools
 
@@ -53,12 +53,12 @@ STRATEGIES: Mapping[str, Strategy] = _StrategyTable()
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return the strategy with that name; raises NotFound, with the closest name and all names, if there is none."""
+    """Return the strategy with that name; raises InvalidInput, naming the closest and all, if there is none."""
     if name in STRATEGIES:
         return STRATEGIES[name]
     near = get_close_matches(name.casefold(), STRATEGIES, n=1)
     hint = f"Did you mean '{near[0]}'? " if near else ""
-    raise NotFound(f"There is no strategy '{name}'.", remedy=f"{hint}Choose one of: {', '.join(STRATEGIES)}.")
+    raise InvalidInput(f"There is no strategy '{name}'.", remedy=f"{hint}Choose one of: {', '.join(STRATEGIES)}.")
 
 
 def strategies_by_options() -> Mapping[type[Options], str]:

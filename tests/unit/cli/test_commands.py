@@ -177,7 +177,7 @@ def test_several_strategies_are_asked_in_order_and_shown_together(cli: Cli, engi
 
 def test_an_unknown_strategy_is_refused_before_any_is_asked(cli: Cli, engine: FakeEngine) -> None:
     ran = cli("ask", "Who?", "-s", "naive", "-s", "mixx")
-    assert ran.code == 1
+    assert ran.code == 2
     assert "There is no strategy 'mixx'." in ran.err
     assert not engine.queries
 

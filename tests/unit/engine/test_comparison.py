@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quipu.engine import Quipu
-from quipu.errors import NotFound
+from quipu.errors import InvalidInput
 from quipu.model.answer import Overlap, StrategyResult
 from quipu.model.query import Filter
 from quipu.retrieve import STRATEGIES
@@ -101,7 +101,7 @@ async def test_a_service_that_is_paid_for_is_asked_once_for_each_strategy(kb: Qu
 
 
 async def test_an_unknown_strategy_is_refused_before_any_is_asked(kb: Quipu) -> None:
-    with pytest.raises(NotFound, match="Did you mean 'naive'"):
+    with pytest.raises(InvalidInput, match="Did you mean 'naive'"):
         await kb.compare(QUESTION, ["mix", "naiv"])
 
 

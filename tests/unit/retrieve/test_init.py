@@ -3,7 +3,7 @@
 import pytest
 
 from quipu.derive.catalog import CATALOG
-from quipu.errors import NotFound
+from quipu.errors import InvalidInput
 from quipu.retrieve import STRATEGIES, strategy_named
 
 
@@ -13,7 +13,7 @@ def test_every_strategy_is_found_by_its_name() -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_closest_and_the_whole_list() -> None:
-    with pytest.raises(NotFound) as caught:
+    with pytest.raises(InvalidInput) as caught:
         strategy_named("Hybird")
     assert "'Hybird'" in str(caught.value)
     assert "Did you mean 'hybrid'?" in str(caught.value)
