@@ -13,6 +13,7 @@ OPTIONAL_IMPORTS = {
     ("ingest.llm.ontology_file", "yaml"),
     ("providers.jieba", "rjieba"),
     ("providers.litellm", "litellm"),
+    ("providers.local", "tiktoken"),
     ("providers.minilm.embedder", "onnxruntime"),
     ("providers.minilm.embedder", "onnxruntime.capi"),
     ("providers.openai.session", "quipu.providers.openai.client"),

@@ -86,7 +86,7 @@ async def _answer(query: Query, components: Components, states: DerivationStates
         return await reply_to_small_talk(query, components.store, on_text)
     async with search(query, components, states, on_piece) as result:
         answer_input = await read_answer_input(
-            result.query, result.evidence, result.view, components.ingest_config.tokenizer, timings=result.timings
+            result.query, result.evidence, result.view, components.context_tokenizer, timings=result.timings
         )
     answer_input = replace(answer_input, stale=(*map(with_remedy, answer_input.stale), *result.stale))
     llm = result.counter.llm(Role.ANSWER) if query.with_answer else None
@@ -188,7 +188,7 @@ async def _run_strategy(query: Query, view: ReopenableView, components: Componen
             vectors=components.vectors,
             embedder=embedder,
             topology=components.topology,
-            tokenizer=components.ingest_config.tokenizer,
+            tokenizer=components.context_tokenizer,
             model=QuestionModel(replies, view) if has_model else None,
         )
         try:

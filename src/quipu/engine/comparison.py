@@ -40,7 +40,7 @@ async def compare_strategies(
             else:
                 strategies.append(strategy)
     queries = [replace(query, strategy=strategy.name) for strategy in strategies]
-    tokenizer = components.ingest_config.tokenizer
+    tokenizer = components.context_tokenizer
     if components.models.asks_services:
         rows = list(await asyncio.gather(*(_row(strategy_query, answer, tokenizer) for strategy_query in queries)))
     else:

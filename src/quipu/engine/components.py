@@ -14,7 +14,7 @@ from quipu.model.event import EventSink, ignore_event
 from quipu.model.query import Query
 from quipu.model.usage import Price
 from quipu.ports.ingest import Extractor
-from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, ignore_text
+from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, Tokenizer, ignore_text
 from quipu.ports.store import Store
 from quipu.ports.topology import TopologyIndex
 from quipu.ports.vector_index import VectorIndex
@@ -96,6 +96,7 @@ class Models:
 class Components:
     """Everything an engine is made of; `quipu.wiring` puts it together from settings.
 
+    `tokenizer` counts the tokens of contexts, None: the one that measures chunks. The index never depends on it.
     `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
     database of an index: such a file is not read as a document when its folder is added.
     """
@@ -111,6 +112,12 @@ class Components:
     summaries: SummaryOptions = field(default_factory=SummaryOptions)
     catalog: tuple[Derivation, ...] = CATALOG
     is_index: Callable[[Path], bool] = lambda _: False
+    tokenizer: Tokenizer | None = None
+
+    @property
+    def context_tokenizer(self) -> Tokenizer:
+        """What counts the tokens of contexts."""
+        return self.tokenizer or self.ingest_config.tokenizer
 
     def derivation_context(self, on_event: EventSink = ignore_event) -> DerivationContext:
         """Return what derivations are computed with."""

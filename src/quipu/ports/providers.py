@@ -87,5 +87,8 @@ class Tokenizer(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """Return the number of tokens of `text`: 0 only for "", and never fewer for a text than for its prefix."""
+        """Return the number of tokens of `text`, 0 only for "".
+
+        One that measures chunks never counts fewer for a text than for its prefix.
+        """
         ...

@@ -1,22 +1,28 @@
-"""Local provider: a token counter and an embedder that need no server, no key and no download."""
+"""Local provider: token counters and an embedder that need no server and no key."""
 
 import asyncio
 import importlib.util
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from quipu.algo.similarity import unit_vectors, widen
-from quipu.errors import Unavailable
+from quipu.errors import InvalidInput, Unavailable
+
+if TYPE_CHECKING:
+    from quipu.ports.providers import Tokenizer as TokenCounter
 
 _WEIGHTS = Path("weights/l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers/l2_supercat_tokenizer_config.json")
 _TENSOR = "embedding.weight"
 _REMEDY = "pip install wordllama"
+BYTES = "bytes"
+_TIKTOKEN = "tiktoken/"
 
 _MAX_PIECE_CHARS = 16_384  # a longer text is split, because the tokenizer's memory grows with its longest input
 _MAX_BATCH_CHARS = 262_144  # characters tokenized at once
@@ -35,6 +41,71 @@ class ByteTokenizer:
     def count(self, text: str) -> int:
         """Return ceil(bytes / 4), which is 0 only for the empty text."""
         return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+
+
+def open_tokenizer(name: str) -> "TokenCounter":
+    """Return what counts tokens: `bytes`, the path of a `tokenizer.json` (Hugging Face), or `tiktoken/NAME`.
+
+    NAME is an encoding of tiktoken, which downloads it once. Raises InvalidInput for a file that cannot be read and for
+    an unknown name, Unavailable if tiktoken is not installed or cannot load the encoding.
+    """
+    if name == BYTES:
+        return ByteTokenizer()
+    if name.startswith(_TIKTOKEN):
+        return _TiktokenTokenizer(name.removeprefix(_TIKTOKEN))
+    path = Path(name).expanduser()
+    try:
+        return _FileTokenizer(path)
+    except Exception as error:  # the library raises Exception itself
+        raise InvalidInput(
+            f"tokenizer = {name!r}: {path} is no tokenizer.json that can be read ({error}).",
+            remedy='Give the path of a tokenizer.json, "tiktoken/o200k_base" or "bytes".',
+        ) from error
+
+
+class _FileTokenizer:
+    """Counts with a tokenizer of Hugging Face from its file, without the tokens that frame a text."""
+
+    def __init__(self, path: Path) -> None:
+        self._tokenizer = Tokenizer.from_file(str(path))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self.identity = str(path)
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens."""
+        return len(self._tokenizer.encode(_without_surrogates(text), add_special_tokens=False))
+
+
+class _TiktokenTokenizer:
+    """Counts with an encoding of tiktoken; special tokens in a text are counted as text."""
+
+    def __init__(self, name: str) -> None:
+        try:
+            import tiktoken  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise Unavailable("tiktoken is not installed.", remedy="Run pip install 'quipu-rag[tiktoken]'.") from error
+        names = tiktoken.list_encoding_names()
+        if name not in names:
+            raise InvalidInput(
+                f"tokenizer: tiktoken has no encoding {name!r}.", remedy=f"Choose one of: {', '.join(names)}."
+            )
+        try:
+            self._encoding = tiktoken.get_encoding(name)
+        except Exception as error:  # of several libraries for the network
+            raise Unavailable(
+                f"tiktoken cannot load the encoding {name} ({error}).",
+                remedy='It is downloaded once; without a network use a tokenizer.json or "bytes".',
+            ) from error
+        self.identity = f"{_TIKTOKEN}{name}"
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens."""
+        return len(self._encoding.encode_ordinary(_without_surrogates(text)))
+
+
+def _without_surrogates(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 class WordLlamaEmbedder:

@@ -174,6 +174,12 @@ class Settings(QuerySettings):
         "pairs",
         description="Full-text terms of Chinese; pairs: pairs of characters; jieba: also words (quipu-rag[zh]).",
     )
+    tokenizer: str = Field(
+        "bytes",
+        min_length=1,
+        description="What counts the tokens of contexts; bytes: four bytes a token; or the path of a tokenizer.json, "
+        'or "tiktoken/NAME" (quipu-rag[tiktoken]). Chunks are always measured in bytes.',
+    )
     chunker: ChunkerName = Field("structure", description="How documents are cut into chunks.")
     chunk_tokens: AutoTokens = Field(
         None,

@@ -17,8 +17,8 @@ from quipu.ingest.local import LocalExtractor
 from quipu.model.chat import Role
 from quipu.parse import FILE_TYPES, parse
 from quipu.ports.ingest import Extractor
-from quipu.ports.providers import Embedder
-from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
+from quipu.ports.providers import Embedder, Tokenizer
+from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder, open_tokenizer
 from quipu.settings import Settings
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend, is_index
@@ -90,6 +90,7 @@ async def open_engine(
     if is_new and not create:
         raise NotFound(f"There is no index in {path}.", remedy="Add documents first: quipu add PATH")
     _check(settings)
+    tokenizer = open_tokenizer(settings.tokenizer)
     store = open_store(settings)
     try:
         if not is_new:
@@ -106,7 +107,14 @@ async def open_engine(
             extractor = make_extractor(settings, models)
             models = _with_metered_extractor(models, extractor)
         return Quipu(
-            _components(settings, store, models, embedder=models.embedder(embedder, models.meter), extractor=extractor)
+            _components(
+                settings,
+                store,
+                models,
+                embedder=models.embedder(embedder, models.meter),
+                extractor=extractor,
+                tokenizer=tokenizer,
+            )
         )
     except BaseException:
         await store.close()
@@ -119,7 +127,13 @@ async def _recorded_embedder(store: RelationalStore) -> tuple[str, int] | None:
 
 
 def _components(
-    settings: Settings, store: RelationalStore, models: Models, *, embedder: Embedder, extractor: Extractor
+    settings: Settings,
+    store: RelationalStore,
+    models: Models,
+    *,
+    embedder: Embedder,
+    extractor: Extractor,
+    tokenizer: Tokenizer,
 ) -> Components:
     path = settings.index.absolute()
     ingest_config = IngestConfig(
@@ -143,6 +157,7 @@ def _components(
         summaries=SummaryOptions(language=settings.language or "", prompts=settings.prompts, n_ahead=models.n_ahead),
         catalog=make_catalog(*GROUPINGS[settings.hierarchy_grouping]),
         is_index=is_index,
+        tokenizer=tokenizer,
     )
 
 

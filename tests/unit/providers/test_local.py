@@ -2,6 +2,7 @@
 
 import importlib.util
 import logging
+import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -10,9 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+import tiktoken
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.processors import TemplateProcessing
 
-from quipu.errors import Unavailable
-from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
+from quipu.errors import InvalidInput, Unavailable
+from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder, open_tokenizer
 
 TEXTS = [
     "The Inca recorded numbers on knotted cords.",
@@ -126,3 +132,59 @@ async def test_vectors_equal_those_of_the_library(embedder: WordLlamaEmbedder) -
     expected: npt.NDArray[np.float32] = model.embed(texts, norm=True)
     cosines = ((await embedder.embed(texts)) * expected).sum(axis=1)
     assert np.abs(cosines - 1).max() < 1e-5
+
+
+@pytest.fixture
+def tokenizer_file(tmp_path: Path) -> Path:
+    """A tokenizer.json that knows a few words and frames each text with two tokens."""
+    tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "[CLS]": 1, "knots": 2, "cords": 3}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [CLS]", special_tokens=[("[CLS]", 1)])
+    tokenizer.enable_truncation(4)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path / "tokenizer.json"
+
+
+def test_a_tokenizer_file_counts_all_tokens_of_a_text_without_its_frame(tokenizer_file: Path) -> None:
+    tokenizer = open_tokenizer(str(tokenizer_file))
+    assert [tokenizer.count(text) for text in ("", "knots", "knots and cords", "cords " * 9, "\ud83e")] == [
+        0,
+        1,
+        3,
+        9,
+        1,
+    ]
+    assert open_tokenizer("bytes").identity == "bytes/4"
+
+
+def test_an_encoding_of_tiktoken_counts_special_tokens_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = tiktoken.Encoding(
+        "letters",
+        pat_str=r"(?s:.)",
+        mergeable_ranks={bytes([i]): i for i in range(256)} | {b"kn": 256},
+        special_tokens={"<|endoftext|>": 257},
+    )
+    monkeypatch.setattr(tiktoken, "get_encoding", {"cl100k_base": letters}.__getitem__)
+    tokenizer = open_tokenizer("tiktoken/cl100k_base")
+    assert [tokenizer.count(text) for text in ("", "knot", "<|endoftext|>", "\ud83e")] == [0, 4, 13, 1]
+    assert tokenizer.identity == "tiktoken/cl100k_base"
+
+
+def test_a_tokenizer_that_cannot_be_had_is_refused_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    for name in ("broken.json", "missing.json"):
+        with pytest.raises(InvalidInput, match=r"is no tokenizer\.json") as refused:
+            open_tokenizer(str(tmp_path / name))
+        assert "tiktoken/o200k_base" in refused.value.remedy
+    with pytest.raises(InvalidInput, match="no encoding 'gpt-9'") as unknown:
+        open_tokenizer("tiktoken/gpt-9")
+    assert "cl100k_base" in unknown.value.remedy
+    monkeypatch.setattr(tiktoken, "get_encoding", {}.__getitem__)
+    with pytest.raises(Unavailable, match="cannot load the encoding cl100k_base"):
+        open_tokenizer("tiktoken/cl100k_base")
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+    with pytest.raises(Unavailable, match="not installed") as missing:
+        open_tokenizer("tiktoken/cl100k_base")
+    assert "quipu-rag[tiktoken]" in missing.value.remedy

@@ -9,10 +9,14 @@ from types import ModuleType
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
 
 from quipu.engine import Quipu
 from quipu.errors import InvalidInput, Stale, Unavailable
 from quipu.model.derivation import DerivationResult, Freshness
+from quipu.model.query import Budget
 from quipu.settings import Settings
 from quipu.testing.scripted.script import RequestKind
 from quipu.testing.server import ServerHandle, serving
@@ -174,3 +178,27 @@ async def test_a_grouping_whose_library_is_missing_stops_nothing_but_the_hierarc
         assert refreshed.is_complete
         compared = await kb.compare("Whom did Ann Lee meet?", ["mix", "lca"])
         assert [row.error for row in compared.results] == ["", ""]
+
+
+async def test_contexts_are_counted_by_the_tokenizer_of_the_settings_and_chunks_are_not(tmp_path: Path) -> None:
+    words = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    words.pre_tokenizer = WhitespaceSplit()
+    words.save(str(tmp_path / "tokenizer.json"))
+    text = "Alice Kober classified inflectional endings systematically. " * 200
+    contexts: list[str] = []
+    dumps: list[list[str]] = []
+    for name in ("bytes", str(tmp_path / "tokenizer.json")):
+        settings = Settings(index=tmp_path / f"kb{len(dumps)}", tokenizer=name)
+        async with await open_engine(settings) as kb:
+            await kb.add_text(text, id="kober")
+            answer = await kb.query("What did Alice Kober classify?", strategy="lexical", budget=Budget(total=1_500))
+            contexts.append(answer.context)
+            dumps.append([line async for line in kb.dump()])
+    assert dumps[0] == dumps[1]
+    assert len(contexts[1]) > len(contexts[0])  # a word is more than four bytes
+
+
+async def test_a_tokenizer_that_cannot_be_read_leaves_no_index(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"no tokenizer\.json"):
+        await open_engine(Settings(index=tmp_path / "kb", tokenizer=str(tmp_path / "missing.json")))
+    assert not (tmp_path / "kb").exists()

@@ -37,6 +37,7 @@ _EXTRAS = {
     "sentence_transformers": "sentence-transformers",
     "fastembed": "fastembed",
     "litellm": "litellm",
+    "tiktoken": "tiktoken",
     "sklearn": "mixture",
 }
 
