@@ -24,6 +24,7 @@ MAX_TURN_LENGTH = 2_000
 MAX_REWRITTEN_LENGTH = 2_000
 MAX_KEYWORDS = 20  # of each level
 MAX_KEYWORD_LENGTH = 200
+NO_OPTIONS = frozenset(("text", "options", "prompts", "search_text", "model_keywords"))  # fields of Query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ def build_query(make_query: Callable[[str], Query], query: str | Query, options:
     if not isinstance(query, (str, Query)):
         raise InvalidInput(f"{query!r} is no question.", remedy="Ask with a text, or with a quipu.Query.")
     query = make_query(query) if isinstance(query, str) else replace(query, prompts=make_query(query.text).prompts)
-    names = [field.name for field in fields(Query)]
+    names = [field.name for field in fields(Query) if field.name not in NO_OPTIONS]
     query = replace(query, **{name: value for name, value in options.items() if name in names})
     if not options.keys() <= set(names):
         query = _with_strategy_options(query, {name: options[name] for name in options if name not in names}, names)
@@ -85,7 +86,7 @@ def build_query(make_query: Callable[[str], Query], query: str | Query, options:
 def _with_strategy_options(query: Query, values: Mapping[str, Any], others: Sequence[str]) -> Query:
     """Return the query with options of single strategies.
 
-    Raises InvalidInput for an option that no strategy has; the remedy lists all, and the `others` of a query.
+    Raises InvalidInput for an option that no strategy has; the remedy lists all, and the `others` of every question.
     """
     names_by_kind = {kind: [field.name for field in fields(kind)] for kind in strategies_by_options()}
     names = [*others, *chain.from_iterable(names_by_kind.values())]

@@ -4,7 +4,7 @@ from typing import get_type_hints
 
 import pytest
 
-from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
+from quipu.errors import InvalidInput, OverBudget, Overloaded, QuipuError, Refused, Unavailable
 from quipu.model.chat import ReplyLifetime, Role
 from quipu.model.query import Keywords, Query, Turn
 from quipu.prompts import question as prompt
@@ -16,7 +16,9 @@ from quipu.retrieve.question import (
     MAX_KEYWORDS,
     MAX_REWRITTEN_LENGTH,
     MAX_TURN_LENGTH,
+    NO_OPTIONS,
     QueryOptions,
+    build_query,
     find_keywords,
     read_keywords,
     read_rewritten,
@@ -179,9 +181,15 @@ def test_no_reply_floods_the_search() -> None:
 
 
 def test_the_typed_options_are_the_fields_of_a_query_and_the_options_of_every_strategy() -> None:
-    made_by_the_engine = {"text", "options", "prompts", "search_text", "model_keywords"}
-    hints = {name: hint for name, hint in get_type_hints(Query).items() if name not in made_by_the_engine}
+    hints = {name: hint for name, hint in get_type_hints(Query).items() if name not in NO_OPTIONS}
     for kind in strategies_by_options():
         hints |= get_type_hints(kind)
     assert get_type_hints(QueryOptions, localns={"MixWeights": MixWeights}) == hints
     assert not QueryOptions.__required_keys__
+
+
+@pytest.mark.parametrize("name", sorted(NO_OPTIONS))
+def test_what_the_engine_sets_itself_is_no_option_of_a_question(name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"no option '{name}'") as refused:
+        build_query(lambda text: Query(text=text), "Where?", {name: "x"})
+    assert f" {name}," not in refused.value.remedy
