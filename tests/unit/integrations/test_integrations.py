@@ -8,7 +8,7 @@ import pytest
 
 import quipu
 from quipu import sync
-from quipu.errors import InvalidInput
+from quipu.errors import InvalidInput, NotFound
 from quipu.integrations import PassageSource, passage_metadata, passage_text
 from quipu.model.document import Document, DocumentStatus
 from quipu.model.graph import Chunk
@@ -92,7 +92,7 @@ async def test_an_index_for_asyncio_is_awaited_and_not_asked_in_a_blocking_way(f
 
 
 def test_a_folder_without_an_index_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="There is no index in"):
+    with pytest.raises(NotFound, match="There is no index in"):
         PassageSource(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
