@@ -137,7 +137,7 @@ def command(
 
 
 def _checked(strategies: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the strategies, each once; raises NotFound before any is run if one does not exist."""
+    """Return the strategies, each once; raises InvalidInput before any is run if one does not exist."""
     from quipu.retrieve import strategy_named
 
     return tuple(dict.fromkeys(strategy_named(name).name for name in strategies))
