@@ -220,7 +220,6 @@ async def test_events_tell_how_far_the_work_is(tmp_path: Path) -> None:
         (lambda kb: kb.entity("Marco Pol"), "Did you mean Marco Polo?"),
         (lambda kb: kb.relation("Marco Polo", "Napoleon"), "Marco Polo relates to"),
         (lambda kb: kb.chunk("0000"), "There is no chunk '0000'"),
-        (lambda kb: kb.query("What?", strategy="locall"), "local"),
         (lambda kb: kb.cancel(["nowhere"]), "There is no document 'nowhere'"),
         (lambda kb: kb.add(Path("no/such/file.md")), "no/such/file.md"),
     ],
@@ -236,6 +235,9 @@ async def test_wrong_questions_are_refused_with_a_remedy(tmp_path: Path) -> None
     async with engine(tmp_path) as kb:
         with pytest.raises(InvalidInput, match="empty"):
             await kb.query("  ")
+        with pytest.raises(InvalidInput, match="There is no strategy 'locall'") as unknown:
+            await kb.query("What?", strategy="locall")
+        assert "Did you mean 'local'?" in unknown.value.remedy
         with pytest.raises(InvalidInput, match="topk"):
             await kb.query("What?", topk=3)  # type: ignore[call-arg] # mypy fails where this is no error
         with pytest.raises(InvalidInput, match="top_k"):

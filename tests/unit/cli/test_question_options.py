@@ -101,7 +101,7 @@ def test_an_option_declared_beside_a_strategy_is_a_python_keyword(moonlit: type[
         ("moon_share", 2.0, r"moon_share = 2\.0 is not allowed\. Use a number from 0\.0 to 1\.0"),
         ("moon_share", "much", r"moon_share = 'much' is not valid\. Use a number"),
         ("moon_phase", "half", r"moon_phase = 'half' is not valid\. Use one of: 'new', 'full'"),
-        ("moon_phas", "new", r"no option 'moon_phas'\. Did you mean moon_phase\? It takes: text, .* moon_share, "),
+        ("moon_phas", "new", r"no option 'moon_phas'\. Did you mean moon_phase\? It takes: strategy, .* moon_share, "),
     ):
         with pytest.raises(InvalidInput, match=message):
             build_query(lambda text: Query(text=text), "Who?", {name: value})
