@@ -75,7 +75,7 @@ _TAG = re.compile(
     r"</?(?:a|br|col|div|em|h[1-6]|hr|img|li|ol|p|picture|source|span|strong|table|t[dhr]|tbody|thead|ul)\b[^<>]*(?:>|\Z)",
     re.IGNORECASE,
 )
-_CONTENTS = re.compile(r"^\W*\d+\.\d+\.?(?:\d+\.?)*\s+\S|(?:\.{4,}|(?:\. ){4,})\s*\d+$", re.MULTILINE)
+_CONTENTS = re.compile(r"^\W*\d+(?:\.\d+)+\.?\s+\S|(?:\.{4,}|(?:\. ){4,})\s*\d+$", re.MULTILINE)
 _SECTION_NUMBER = re.compile(r"\d+(?:\.\d+)+\.?\s+[^\W\d_]")
 _DIAGRAM_LANGUAGES = frozenset(("mermaid", "plantuml", "dot", "graphviz"))
 _TEMPLATE = re.compile(

@@ -139,11 +139,11 @@ async def search(
     question = await understand_question(query, counter.llm(Role.KEYWORDS))
     timings = [_timing("understand", start)] if question.notes else []
 
-    start = time.perf_counter()
     on_piece(AnswerPiece(stage="retrieve"))
     reranker = components.models.reranker(counter.meter) if query.rerank else None
     n_passages = query.chunk_top_k * (RERANK_FACTOR if reranker else 1)
-    async with ReopenableView(components.store, query.filter) as view:
+    async with ReopenableView(components.store, query.filter, components.retrieval_turns) as view:
+        start = time.perf_counter()  # without the wait for other questions
         searched = replace(question.query, chunk_top_k=n_passages).as_searched()
         with span("quipu.retrieve", strategy=query.strategy):
             evidence = await _run_strategy(searched, view, components, counter)

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self, cast
@@ -32,11 +32,16 @@ class ReopenableView:
     Every name of ReadView is looked up in the current snapshot. A method that was looked up before a release therefore
     reads the snapshot opened after it. Between the two nothing can be read. It is not safe to read in one task while
     another one releases the view; strategies read and ask in one task.
+
+    A view that can be read holds one of the `turns`, so that few questions compute at the same time. A question gives
+    its turn back while it waits for a service, whether its snapshot is released meanwhile or stays open.
     """
 
-    def __init__(self, store: Store, allowed: Filter) -> None:
+    def __init__(self, store: Store, allowed: Filter, turns: asyncio.Semaphore) -> None:
         self._store = store
         self._filter = allowed
+        self._turns = turns
+        self._has_turn = False
         self._stack = AsyncExitStack()
         self._snapshot: ReadView | None = None
 
@@ -47,8 +52,7 @@ class ReopenableView:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._snapshot = None
-        await self._stack.__aexit__(kind, error, trace)
+        await self._close()
 
     def __getattr__(self, name: str) -> Any:
         member = getattr(self._current(), name)
@@ -68,8 +72,7 @@ class ReopenableView:
     @asynccontextmanager
     async def released(self) -> AsyncIterator[None]:
         """Close the snapshot, and open a new one after the block: of the same revision or of a later one."""
-        self._snapshot = None
-        await self._stack.aclose()
+        await self._close()
         yield
         await self._open()
 
@@ -85,13 +88,41 @@ class ReopenableView:
         if await self._version() != before:
             raise RevisionMoved
 
+    @asynccontextmanager
+    async def kept_open(self) -> AsyncIterator[None]:
+        """Keep the snapshot during the block, but not the turn: others may read while this question waits."""
+        self._end_turn()
+        yield
+        await self._take_turn()
+
     async def _version(self) -> tuple[int, int | None]:
         revision = self._current().revision
         changes = await self._current().changes_since(revision)
         return revision, changes.history_nonce if changes is not None else None
 
     async def _open(self) -> None:
-        self._snapshot = await self._stack.enter_async_context(self._store.view(self._filter))
+        await self._take_turn()
+        try:
+            self._snapshot = await self._stack.enter_async_context(self._store.view(self._filter))
+        except BaseException:
+            self._end_turn()
+            raise
+
+    async def _close(self) -> None:
+        self._snapshot = None
+        try:
+            await self._stack.aclose()
+        finally:
+            self._end_turn()
+
+    async def _take_turn(self) -> None:
+        await self._turns.acquire()
+        self._has_turn = True
+
+    def _end_turn(self) -> None:
+        if self._has_turn:
+            self._has_turn = False
+            self._turns.release()
 
     def _current(self) -> ReadView:
         if self._snapshot is None:
@@ -120,7 +151,7 @@ class ViewReleasingLayer:
         missing = [text for text in dict.fromkeys(call.texts) if text not in self._vector_by_text]
         if missing:
             self._n_calls += 1
-            async with self._view.paused() if self._n_calls <= MAX_EMBED_CALLS else nullcontext():
+            async with self._view.paused() if self._n_calls <= MAX_EMBED_CALLS else self._view.kept_open():
                 self._vector_by_text |= zip(missing, await below(replace(call, texts=missing)), strict=True)
         return np.stack([self._vector_by_text[text] for text in call.texts])
 
@@ -185,7 +216,7 @@ class QuestionModel:
             else:
                 quoting = [_quoting(self.view.reads.revision, request) for request in requests]
                 is_released = replies.n_rounds - self.n_answered < MAX_WASTED_ROUNDS
-                async with self.view.paused() if is_released else nullcontext():
+                async with self.view.paused() if is_released else self.view.kept_open():
                     await replies.fetch(quoting)
         self.n_answered += 1
         return [replies.text_by_key.get(_key(request), "") for request in requests]

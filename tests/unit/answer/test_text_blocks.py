@@ -95,3 +95,11 @@ def test_a_row_is_introduced_by_its_header_or_by_the_row_that_divides_the_table(
 
 def test_no_text_has_no_blocks() -> None:
     assert read_blocks("") == read_blocks("\n \n") == []
+
+
+@pytest.mark.parametrize("part", ["1", "1.", ". ", ".", "- ", "+ -", "| ", "<a ", "[a](", "![", "*", "`", "{", "a. "])
+def test_long_runs_in_a_line_are_read_in_a_number_of_steps_that_follows_their_length(part: str) -> None:
+    """A pattern that backtracks would take minutes here, and the test would be noticed."""
+    run = part * (2_000 // len(part))
+    for line in (run, f"0.{run}, which is close", f"a{run}"):
+        read_blocks(f"The value is stored as\n{line}\nby most machines.")

@@ -295,8 +295,8 @@ class FakeStore:
             self.n_open -= 1
 
 
-def _view(store: FakeStore) -> ReopenableView:
-    return ReopenableView(store, Filter())  # type: ignore[arg-type]
+def _view(store: FakeStore, turns: asyncio.Semaphore | None = None) -> ReopenableView:
+    return ReopenableView(store, Filter(), turns or asyncio.Semaphore(1))  # type: ignore[arg-type]
 
 
 async def test_a_released_view_cannot_be_read_and_shows_a_new_snapshot_afterwards() -> None:
@@ -332,6 +332,89 @@ async def test_an_error_of_a_service_leaves_no_view_open() -> None:
         async with _view(store) as view, view.paused():
             raise ZeroDivisionError
     assert store.n_open == 0
+
+
+async def test_a_question_that_has_no_turn_waits_until_another_view_is_closed() -> None:
+    store, turns, first_may_end, order = FakeStore(), asyncio.Semaphore(1), asyncio.Event(), list[str]()
+
+    async def second() -> None:
+        async with _view(store, turns):
+            order.append(f"second, {store.n_open} open")
+
+    async with _view(store, turns):
+        waiting = asyncio.create_task(second())
+        asyncio.get_running_loop().call_soon(first_may_end.set)
+        await first_may_end.wait()
+        order.append(f"first, {store.n_open} open")
+    await waiting
+    assert order == ["first, 1 open", "second, 1 open"]
+
+
+@pytest.mark.parametrize(("wait", "n_open"), [("released", 1), ("paused", 1), ("kept_open", 2)])
+async def test_others_read_while_a_question_waits_for_a_service(wait: str, n_open: int) -> None:
+    store, turns = FakeStore(), asyncio.Semaphore(1)
+    async with _view(store, turns) as view:
+        async with getattr(view, wait)(), _view(store, turns):
+            assert store.n_open == n_open
+        assert turns.locked()
+        assert (await view.reads.counts()).chunks == 10
+    assert (store.n_open, turns.locked()) == (0, False)
+
+
+@pytest.mark.parametrize("wait", ["released", "paused", "kept_open"])
+async def test_an_error_of_a_service_gives_the_turn_back_once(wait: str) -> None:
+    turns = asyncio.Semaphore(1)
+    with pytest.raises(ZeroDivisionError):
+        async with _view(FakeStore(), turns) as view, getattr(view, wait)():
+            raise ZeroDivisionError
+    async with _view(FakeStore(), turns):
+        assert turns.locked()
+    assert not turns.locked()
+
+
+async def test_a_view_that_cannot_be_opened_gives_its_turn_back() -> None:
+    class BrokenStore(FakeStore):
+        @asynccontextmanager
+        async def view(self, allowed: Filter) -> AsyncIterator[Snapshot]:
+            raise Unavailable("The disk is gone.")
+            yield Snapshot(0, 0)
+
+    turns = asyncio.Semaphore(1)
+    with pytest.raises(Unavailable):
+        async with _view(BrokenStore(), turns):
+            pass
+    assert not turns.locked()
+
+
+async def test_a_question_cancelled_while_it_waits_for_its_turn_takes_none() -> None:
+    store, turns = FakeStore(), asyncio.Semaphore(1)
+    async with _view(store, turns):
+        waiting = asyncio.create_task(_view(store, turns).__aenter__())
+        loop = asyncio.get_running_loop()
+        loop.call_soon(waiting.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert store.n_open == 1
+    assert (store.n_open, turns.locked()) == (0, False)
+
+
+async def test_questions_at_once_are_searched_one_after_another_with_the_same_evidence(kb: Quipu) -> None:
+    n_open: list[int] = []
+
+    class Store(WatchedStore):
+        @asynccontextmanager
+        async def view(self, allowed: Filter | None = None) -> AsyncIterator[ReadView]:
+            async with super().view(allowed) as view:
+                if allowed is not None:  # the view of a question, not of a look at derivations
+                    n_open.append(self.n_open)
+                yield view
+
+    questions = ["Marco Polo", "Kublai Khan", "Venice", "Who?"]
+    alone = [await kb.retrieve(question, strategy="lexical") for question in questions]
+    kb._components = replace(kb._components, store=Store(kb._store))
+    together = await asyncio.gather(*(kb.retrieve(question, strategy="lexical") for question in questions))
+    assert together == alone
+    assert n_open == [1] * len(questions)
 
 
 class Paid:
