@@ -50,6 +50,9 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "tune": "Suggest an ontology for your documents from a sample.",
             "purge": "Drop cached replies and vectors that nothing needs.",
         },
+        "Other programs": {
+            "serve": "Serve an index over HTTP, or every index below a folder.",
+        },
         "About Quipu": {
             "demo": "Index a small corpus and ask six questions.",
             "strategies": "List the retrieval strategies.",

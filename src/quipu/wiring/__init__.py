@@ -76,17 +76,18 @@ async def open_engine(
     repair: bool = False,
     extractor: Extractor | None = None,
     retry: "RetryPolicy | None" = None,
+    shared_embedder: Embedder | None = None,
 ) -> Quipu:
     """Open the index that the settings name; if there is none and `create` is set, create an empty one.
 
     Raises NotFound if there is no index and `create` is not set, and Mismatch if it was built with another tokenizer;
     with `repair`, for commands that rebuild, it is opened anyway. An index with the vectors of another embedder can be
     opened; only operations that embed, such as adding documents or searching by vectors, then raise Mismatch.
-    `extractor` replaces the one of the settings, and `retry` the default retry policy of model calls.
+    `extractor` replaces the one of the settings, and `retry` the default retry policy of model calls. A
+    `shared_embedder` is one that `open_embedder` returned for such settings before.
     """
     path = settings.index.absolute()
-    database = path / INDEX_FILE
-    is_new = not database.exists()
+    is_new = not (path / INDEX_FILE).exists()
     if is_new and not create:
         raise NotFound(f"There is no index in {path}.", remedy="Add documents first: quipu add PATH")
     _check(settings)
@@ -95,7 +96,7 @@ async def open_engine(
     try:
         if not is_new:
             await store.prepare(any_tokenizer=repair)
-        embedder = await open_embedder(settings, None if is_new else await _recorded_embedder(store))
+        embedder = shared_embedder or await _open_embedder_of(settings, None if is_new else store)
         if is_new:
             _make_folder(settings)
             await store.prepare(any_tokenizer=repair)
@@ -104,8 +105,7 @@ async def open_engine(
                 await store.set_embedder(embedder.identity, embedder.dimension)
         models = _open_models(settings, store, embedder, retry)
         if extractor is None:
-            extractor = make_extractor(settings, models)
-            models = _with_metered_extractor(models, extractor)
+            models = _with_metered_extractor(models, extractor := make_extractor(settings, models))
         return Quipu(
             _components(
                 settings,
@@ -121,9 +121,12 @@ async def open_engine(
         raise
 
 
-async def _recorded_embedder(store: RelationalStore) -> tuple[str, int] | None:
+async def _open_embedder_of(settings: Settings, store: RelationalStore | None) -> Embedder:
+    if store is None:
+        return await open_embedder(settings)
     async with store.view() as view:
-        return (await view.counts("embedder")).embedder
+        recorded = (await view.counts("embedder")).embedder
+    return await open_embedder(settings, recorded)
 
 
 def _components(

@@ -1,0 +1,47 @@
+"""`quipu serve`: the engine over HTTP."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from quipu.cli.options import QuipuCommand, load_settings, shared
+
+
+@click.command(
+    "serve",
+    cls=QuipuCommand,
+    examples=(
+        "quipu --index ./kb serve",
+        "quipu serve --root ./workspaces",
+        "quipu serve --port 9000",
+        "curl -s localhost:8787/api/v1/workspaces/default/query -H 'content-type: application/json' "
+        """-d '{"question": "Who built on the work of Alice Kober?"}'""",
+    ),
+)
+@click.option("--root", metavar="DIR", type=click.Path(path_type=Path), help="Serve every index below this folder.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8787, show_default=True, type=click.IntRange(0, 65_535), help="0: any free port.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Also answer to this name in Host headers.")
+def command(root: Path | None, host: str, port: int, hosts: tuple[str, ...]) -> None:
+    """Serve an index over HTTP, or every index below a folder.
+
+    Without --root there is one workspace, `default`: the index of --index, which is created if it does not exist. Only
+    programs on this machine can connect. Ctrl-C ends the server; unfinished work continues at the next start.
+    """
+    from quipu.server import ServerComponents, ServerOptions, Workspaces, serve
+
+    if root is not None and shared().index:
+        raise click.UsageError("Give --index DIR for one index, or --root DIR for all below a folder, not both.")
+    options = ServerOptions(host=host, port=port)
+    options = ServerOptions(host=host, port=port, hosts=(*options.hosts, *hosts))
+    if not options.is_loopback:
+        raise click.UsageError(f"--host {host} lets other machines connect, which needs keys. They do not exist yet.")
+    workspaces = Workspaces(index=None if root else load_settings().index.absolute(), root=root)
+
+    def announce(address: str) -> None:
+        click.echo(f"Serving {root or shared().index or 'the index'} at {address}", err=True)
+        click.echo(f"  API      {address}/api/v1/openapi.json", err=True)
+        click.echo("Ctrl-C ends the server.", err=True)
+
+    asyncio.run(serve(ServerComponents(workspaces=workspaces, options=options), announce))

@@ -1,0 +1,99 @@
+"""Application: all routes of the server, and what surrounds each of them."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+import quipu
+from quipu.server import administration, documents, graph, questions
+from quipu.server.components import ServerComponents, ServerOptions
+from quipu.server.openapi import openapi_document
+from quipu.server.operations import Operation
+from quipu.server.wire import RequestRefused, json_response, problem_response
+
+OPERATIONS: tuple[Operation, ...] = (
+    *administration.OPERATIONS,
+    *questions.OPERATIONS,
+    *documents.OPERATIONS,
+    *graph.OPERATIONS,
+)
+# Nothing of the server may be framed, guessed to be another type, or load code from elsewhere.
+SECURITY_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "content-security-policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'",
+}
+
+
+def make_app(server: ServerComponents) -> Starlette:
+    """Return the ASGI application that serves these workspaces; it closes them when it ends."""
+
+    async def openapi(_: Request) -> Response:
+        return json_response(openapi_document(OPERATIONS, quipu.__version__))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await server.workspaces.close()
+
+    routes = [operation.route(server) for operation in OPERATIONS]
+    return Starlette(
+        routes=[*routes, Route("/api/v1/openapi.json", openapi)],
+        middleware=[Middleware(_RequestGuard, options=server.options)],
+        lifespan=lifespan,
+        exception_handlers={404: _no_route, 405: _no_route},
+    )
+
+
+async def _no_route(request: Request, error: Exception) -> Response:
+    status = getattr(error, "status_code", 404)
+    message = f"There is no {request.method} {request.url.path}." if status == 404 else "This path has other methods."
+    refused = RequestRefused(status, message, remedy="/api/v1/openapi.json lists what there is.")
+    return problem_response(refused, request.scope.get("request_id", ""))
+
+
+class _RequestGuard:
+    """Surrounds every request: gives it an id, checks its Host header, and adds the security headers."""
+
+    def __init__(self, app: ASGIApp, options: ServerOptions) -> None:
+        self._app = app
+        self._options = options
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = scope["request_id"] = secrets.token_hex(8)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = request_id
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            self._check(Headers(scope=scope))
+            await self._app(scope, receive, send_with_headers)
+        except RequestRefused as error:
+            await problem_response(error, request_id)(scope, receive, send_with_headers)
+
+    def _check(self, headers: Headers) -> None:
+        """Raise RequestRefused for a foreign Host: a page that points its own name at this machine (DNS rebinding)."""
+        host = headers.get("host", "").lower()
+        name = host if host.endswith("]") else host.rpartition(":")[0] if ":" in host else host
+        if name not in self._options.hosts and "*" not in self._options.hosts:
+            raise RequestRefused(
+                421, "The Host header is not a name of this server.", remedy="Allow it: quipu serve --allow-host NAME"
+            )

@@ -1,0 +1,247 @@
+"""Operations: the functions of the API. The signature of a function is its contract, and becomes its OpenAPI entry.
+
+    @operation("GET", "/workspaces/{workspace}/entities/{name:path}", Permission.READ)
+    async def entity(kb: Quipu, name: str) -> EntityDetails: ...
+
+`kb` is the engine of the workspace in the path, `call` the request and what serves it. A parameter with the name of a
+part of the path holds that part, `body` the JSON body, and a keyword-only parameter one of the query string. What the
+function returns is sent as JSON, unless it is a Response.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, compile_path
+from starlette.types import Receive, Scope, Send
+
+from quipu.engine import Quipu
+from quipu.server.wire import RequestRefused, json_response, problem_response
+
+if TYPE_CHECKING:
+    from quipu.server.components import ServerComponents
+
+CLOSED = ConfigDict(extra="forbid", strict=True, frozen=True)
+_PARSED = ConfigDict(extra="forbid", frozen=True)  # a query string holds text only
+Function = TypeVar("Function", bound=Callable[..., Awaitable[object]])
+ErrorRenderer = Callable[[Exception, str], Response]
+
+
+class Permission(StrEnum):
+    """What a key allows: each value includes those before it."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+class WireBody(BaseModel):
+    """A body of a request: unknown fields are refused, and a value has the type that is asked for."""
+
+    model_config = CLOSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request: what serves it, who sent it, and the workspace it is about ("": none)."""
+
+    request: Request
+    server: "ServerComponents"
+    workspace: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One operation: method, path, who may call it, and the function that does the work.
+
+    `permission` is None where no key is needed. `render_error` writes errors in the form of the API that the operation
+    belongs to. `reads_body` is set where the function itself reads the body, piece by piece.
+    """
+
+    method: str
+    path: str
+    permission: Permission | None
+    function: Callable[..., Awaitable[object]]
+    status: int = 200
+    render_error: ErrorRenderer = problem_response
+    tag: str = ""
+    media_type: str = "application/json"
+    body_media_type: str = "application/json"
+    reads_body: bool = False
+    path_parameters: frozenset[str] = field(default_factory=frozenset)
+
+    @cached_property
+    def hints(self) -> Mapping[str, Any]:
+        """The types of the function's parameters, and of its result under "return"."""
+        return get_type_hints(self.function, include_extras=True)
+
+    @cached_property
+    def body(self) -> TypeAdapter[Any] | None:
+        """The type of the body, None where the operation takes none."""
+        return TypeAdapter(self.hints["body"]) if "body" in self.hints else None
+
+    @cached_property
+    def query_parameters(self) -> type[BaseModel] | None:
+        """The parameters of the query string as the fields of one class, None where there are none."""
+        parameters = [
+            parameter
+            for parameter in inspect.signature(self.function).parameters.values()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        ]
+        fields: dict[str, Any] = {
+            parameter.name: (
+                self.hints[parameter.name],
+                ... if parameter.default is parameter.empty else parameter.default,
+            )
+            for parameter in parameters
+        }
+        return create_model(f"{self.function.__name__}_parameters", __config__=_PARSED, **fields) if fields else None
+
+    def route(self, server: "ServerComponents") -> Route:
+        """Return the route that serves this operation."""
+        return Route(self.path, _OperationEndpoint(self, server), methods=[self.method], name=self.function.__name__)
+
+
+def operation(
+    method: str,
+    path: str,
+    permission: Permission | None,
+    *,
+    status: int = 200,
+    **others: Any,
+) -> Callable[[Function], Function]:
+    """Mark a function as an operation; `others` are further fields of Operation. The function stays as it is."""
+
+    def mark(function: Function) -> Function:
+        names = frozenset(compile_path(path)[2])
+        function.operation = Operation(  # type: ignore[attr-defined]
+            method=method,
+            path=path,
+            permission=permission,
+            function=function,
+            status=status,
+            path_parameters=names,
+            **others,
+        )
+        return function
+
+    return mark
+
+
+def operations_of(*functions: Callable[..., Awaitable[object]]) -> tuple[Operation, ...]:
+    """Return the operations of these functions, in this order: the first that matches a path answers."""
+    return tuple(function.operation for function in functions)  # type: ignore[attr-defined]
+
+
+class _OperationEndpoint:
+    """Serves one operation: checks the caller, reads the request, runs the function, writes its result."""
+
+    def __init__(self, described: Operation, server: "ServerComponents") -> None:
+        self._operation = described
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        workspace = request.path_params.get("workspace", "")
+        try:
+            self._server.check(request, self._operation.permission, workspace)
+            if "kb" not in self._operation.hints:
+                await self._respond(request, None, workspace, send)
+                return
+            async with self._server.workspaces.use(workspace) as kb:
+                await self._respond(request, kb, workspace, send)
+        except Exception as error:
+            self._server.report(error, request)
+            response = self._operation.render_error(error, request.scope.get("request_id", ""))
+            await response(scope, receive, send)
+
+    async def _respond(self, request: Request, kb: Quipu | None, workspace: str, send: Send) -> None:
+        arguments = await self._arguments(request)
+        for name, value in (
+            ("kb", kb),
+            ("call", Call(request=request, server=self._server, workspace=workspace)),
+        ):
+            if name in self._operation.hints:
+                arguments[name] = value
+        work = self._operation.function(**arguments)
+        result = await (work if self._operation.reads_body else _unless_disconnected(work, request))
+        response = result if isinstance(result, Response) else json_response(result, self._operation.status)
+        await response(request.scope, request.receive, send)
+
+    async def _arguments(self, request: Request) -> dict[str, Any]:
+        """Return the parts of the path, of the query string and of the body that the function takes."""
+        names = self._operation.path_parameters & self._operation.hints.keys()
+        arguments = {name: request.path_params[name] for name in names}
+        if self._operation.query_parameters is not None:
+            values = self._operation.query_parameters.model_validate(_query_string(request))
+            arguments |= {name: getattr(values, name) for name in type(values).model_fields}
+        elif request.query_params:
+            unknown = ", ".join(request.query_params)
+            raise RequestRefused(422, f"There is no parameter {unknown} here.", remedy="Leave it out.")
+        if self._operation.body is not None:
+            _check_media_type(request)
+            arguments["body"] = self._operation.body.validate_json(
+                await read_body(request, self._server.options.max_body_bytes)
+            )
+        return arguments
+
+
+def _query_string(request: Request) -> dict[str, object]:
+    """Return the parameters of the query string: a list where one is given more than once."""
+    names = dict.fromkeys(name for name, _ in request.query_params.multi_items())
+    values = {name: request.query_params.getlist(name) for name in names}
+    return {name: texts if len(texts) > 1 else texts[0] for name, texts in values.items()}
+
+
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """Return the body of a request; raises RequestRefused as soon as it is larger than `max_bytes`."""
+    size = request.headers.get("content-length", "")
+    too_large = RequestRefused(
+        413, f"The body is larger than {max_bytes:,} bytes.", remedy="Send less, or documents one by one."
+    )
+    if size.isdigit() and int(size) > max_bytes:
+        raise too_large
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > max_bytes:
+            raise too_large
+    return bytes(body)
+
+
+def _check_media_type(request: Request) -> None:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise RequestRefused(
+            415,
+            f"The body has the type {media_type or 'unknown'!r}.",
+            remedy="Send JSON, with the header Content-Type: application/json.",
+        )
+
+
+async def _unless_disconnected(work: Awaitable[object], request: Request) -> object:
+    """Return the result of `work`, which is cancelled when the client is gone: nobody would read the answer."""
+    task = asyncio.ensure_future(work)
+    disconnect = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait((task, disconnect), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise RequestRefused(499, "The client is gone.")
+        return task.result()
+    finally:
+        for unfinished in (task, disconnect):
+            if not unfinished.done():
+                unfinished.cancel()
+        await asyncio.gather(task, disconnect, return_exceptions=True)
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

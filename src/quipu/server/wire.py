@@ -1,0 +1,200 @@
+"""Wire format: results as JSON, errors as problem details (RFC 9457), and streams of server-sent events."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+from starlette.responses import Response, StreamingResponse
+
+from quipu.errors import (
+    Busy,
+    Corrupt,
+    InvalidInput,
+    Mismatch,
+    NotFound,
+    OverBudget,
+    Overloaded,
+    QuipuError,
+    Refused,
+    Stale,
+    TooLong,
+    Unavailable,
+)
+
+HEARTBEAT_S = 15.0
+# The first class that an error belongs to says its status.
+_STATUS: Mapping[type[QuipuError], int] = {
+    NotFound: 404,
+    TooLong: 422,
+    InvalidInput: 422,
+    Mismatch: 409,
+    Stale: 409,
+    Corrupt: 500,
+    Refused: 502,
+    OverBudget: 402,
+    Busy: 503,
+    Overloaded: 503,
+    Unavailable: 503,
+}
+_RETRY_AFTER_S = 1.0  # where a service asked for no time of its own
+
+
+class RequestRefused(Exception):
+    """A request that never reaches an engine: it has no key, is too large, or asks for nothing there is."""
+
+    def __init__(
+        self, status: int, message: str, *, remedy: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.remedy = remedy
+        self.headers = dict(headers or {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What went wrong, as RFC 9457 writes it. `remedy` says how to fix it; `errors` are the fields that are wrong.
+
+    `request_id` finds the line in the server's log.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    remedy: str = ""
+    request_id: str = ""
+    missing: tuple[str, ...] = ()
+    errors: tuple["FieldError", ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldError:
+    """A field of a request that is not valid: its path, as in "budget.total", and what is wrong with it."""
+
+    field: str
+    detail: str
+
+
+def problem_of(error: Exception, request_id: str = "") -> Problem:
+    """Return what a client may know about an error. An error nobody raised on purpose says only its request id."""
+    match error:
+        case RequestRefused():
+            kind, status, message, remedy = "request-refused", error.status, error.message, error.remedy
+        case QuipuError():
+            status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+            kind, message, remedy = _dashed(type(error).__name__), error.message, error.remedy
+        case ValidationError():
+            kind, status, message, remedy = "invalid-input", 422, "The request is not valid.", "Correct these fields."
+        case _:
+            kind, status, message = "internal-error", 500, "The server failed."
+            remedy = f"Its log tells more about the request {request_id}."
+    return Problem(
+        type=f"urn:quipu:{kind}",
+        title=kind.replace("-", " ").capitalize(),
+        status=status,
+        detail=message,
+        remedy=remedy,
+        request_id=request_id,
+        missing=error.missing if isinstance(error, Stale) else (),
+        errors=tuple(_field_errors(error)) if isinstance(error, ValidationError) else (),
+    )
+
+
+def headers_of(error: Exception) -> dict[str, str]:
+    """Return the headers that belong to an error: when to try again, or how to authenticate."""
+    if isinstance(error, RequestRefused):
+        return error.headers
+    if isinstance(error, Busy | Overloaded):
+        wait_s = error.retry_after_s if isinstance(error, Overloaded) else None
+        return {"retry-after": f"{max(wait_s or _RETRY_AFTER_S, 1):.0f}"}
+    return {}
+
+
+def problem_response(error: Exception, request_id: str = "") -> Response:
+    """Return the response for an error in the native API."""
+    problem = problem_of(error, request_id)
+    return Response(json_bytes(problem), problem.status, headers_of(error), media_type="application/problem+json")
+
+
+def json_bytes(value: object) -> bytes:
+    """Return a result as JSON: dataclasses become objects with their fields, None stays null."""
+    return to_json(value, fallback=_fallback, inf_nan_mode="null")
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    """Return a result as a JSON response."""
+    return Response(json_bytes(value), status, media_type="application/json")
+
+
+def sent_event(event: str, value: object, id: str = "") -> bytes:  # noqa: A002 - the field's name in the standard
+    """Return one server-sent event; `value` becomes its JSON data."""
+    head = f"id: {id}\n" if id else ""
+    return f"{head}event: {event}\ndata: ".encode() + json_bytes(value) + b"\n\n"
+
+
+def event_stream(events: AsyncIterator[bytes], heartbeat_s: float = HEARTBEAT_S) -> StreamingResponse:
+    """Return a response of server-sent events. A comment keeps the connection open while nothing happens."""
+    headers = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
+    return StreamingResponse(with_heartbeat(events, b": waiting\n\n", heartbeat_s), 200, headers, "text/event-stream")
+
+
+async def with_heartbeat(pieces: AsyncIterator[bytes], beat: bytes, every_s: float) -> AsyncIterator[bytes]:
+    """Yield the pieces, and `beat` whenever none came for `every_s` seconds."""
+    waiting: asyncio.Task[bytes] | None = None
+    try:
+        while True:
+            waiting = waiting or asyncio.ensure_future(_next(pieces))
+            await asyncio.wait((waiting,), timeout=every_s)
+            if not waiting.done():
+                yield beat
+                continue
+            try:
+                piece = waiting.result()
+            except StopAsyncIteration:
+                return
+            waiting = None
+            yield piece
+    finally:
+        if waiting is not None and not waiting.done():
+            waiting.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration):
+                await waiting
+        if close := getattr(pieces, "aclose", None):
+            await close()
+
+
+async def _next(pieces: AsyncIterator[bytes]) -> bytes:
+    return await anext(pieces)
+
+
+def parse_json(text: bytes) -> Any:
+    """Return the JSON value of a body; raises RequestRefused where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RequestRefused(400, f"The body is not JSON: {error}.", remedy="Send a JSON object.") from None
+
+
+def _field_errors(error: ValidationError) -> list[FieldError]:
+    return [
+        FieldError(field=".".join(map(str, part["loc"])), detail=part["msg"])
+        for part in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+
+
+def _dashed(name: str) -> str:
+    return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("-")
+
+
+def _fallback(value: object) -> object:
+    if isinstance(value, PurePath):
+        return value.name  # never where it is on this machine
+    raise TypeError(f"{type(value).__name__} has no form in JSON")

@@ -1,0 +1,173 @@
+"""Workspaces: the indexes a server may open, each in a folder of its own, and those that are open now."""
+
+import asyncio
+import re
+import shutil
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from quipu.engine import Quipu
+from quipu.errors import InvalidInput, NotFound
+from quipu.ports.providers import Embedder
+from quipu.settings import Settings
+from quipu.wiring import INDEX_FILE, open_embedder, open_engine
+
+ONLY_WORKSPACE = "default"  # the name of the index where a server serves one
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
+
+
+@dataclass(slots=True)
+class _OpenWorkspace:
+    """An open engine, and how many requests use it now."""
+
+    engine: Quipu
+    n_users: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where the indexes are: one folder, or every index below a root."""
+
+    index: Path | None = None
+    root: Path | None = None
+
+
+class Workspaces:
+    """The indexes of a server. An index is opened when it is first used; the least recently used one is closed.
+
+    `make_settings` returns the settings of the index in a folder. Built-in embedders are shared by all workspaces,
+    because each takes tens of megabytes.
+    """
+
+    def __init__(
+        self,
+        *,
+        index: Path | None = None,
+        root: Path | None = None,
+        max_open: int = 100,
+        make_settings: Callable[[Path], Settings] = lambda path: Settings(index=path),
+    ) -> None:
+        self._places = _Places(index=index, root=root)
+        self._max_open = max_open
+        self._make_settings = make_settings
+        self._open: OrderedDict[str, _OpenWorkspace] = OrderedDict()
+        self._opening = asyncio.Lock()
+        self._embedders: dict[tuple[str, str], Embedder] = {}
+
+    @property
+    def may_change(self) -> bool:
+        """Whether workspaces can be created and deleted: not where the server serves one index."""
+        return self._places.root is not None
+
+    def names(self) -> list[str]:
+        """Return the names of all workspaces, sorted."""
+        if self._places.root is None:
+            return [ONLY_WORKSPACE]
+        folders = self._places.root.iterdir() if self._places.root.is_dir() else ()
+        return sorted(folder.name for folder in folders if _NAME.fullmatch(folder.name) and _has_index(folder))
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a workspace of that name."""
+        path = self._path(name)
+        return path is not None and (self._places.root is None or _has_index(path))
+
+    @asynccontextmanager
+    async def use(self, name: str) -> AsyncIterator[Quipu]:
+        """Keep the engine of a workspace open during the block. Raises NotFound where there is no such workspace."""
+        workspace = await self._opened(name)
+        try:
+            yield workspace.engine
+        finally:
+            workspace.n_users -= 1
+            await self._close_unused()
+
+    async def create(self, name: str) -> None:
+        """Create an empty workspace. Raises InvalidInput for a name that is taken or not allowed."""
+        path = self._path(name)
+        if not self.may_change:
+            raise InvalidInput(
+                "This server serves one index.", remedy="Start it for a folder of indexes: quipu serve --root DIR"
+            )
+        if path is None:
+            raise InvalidInput(
+                f"{name!r} cannot name a workspace.",
+                remedy="Use 1 to 64 lower-case letters, digits, - and _; the first and the last a letter or digit.",
+            )
+        async with self._opening:
+            if _has_index(path):
+                raise InvalidInput(f"There is a workspace {name!r}.", remedy="Choose another name, or use this one.")
+            engine = await self._open_engine(path, create=True)
+            self._open[name] = _OpenWorkspace(engine)
+
+    async def delete(self, name: str) -> None:
+        """Delete a workspace with all its documents. Raises NotFound, and InvalidInput while requests use it."""
+        if not self.may_change or not self.exists(name):
+            raise _unknown(name)
+        async with self._opening:
+            workspace = self._open.get(name)
+            if workspace and workspace.n_users:
+                raise InvalidInput(f"The workspace {name!r} is in use.", remedy="Wait for its jobs, or cancel them.")
+            if workspace:
+                del self._open[name]
+                await workspace.engine.close()
+            path = self._path(name)
+            assert path is not None
+            await asyncio.to_thread(shutil.rmtree, path)
+
+    async def close(self) -> None:
+        """Close every engine."""
+        async with self._opening:
+            for workspace in self._open.values():
+                await workspace.engine.close()
+            self._open.clear()
+
+    def _path(self, name: str) -> Path | None:
+        """Return the folder of a workspace, None for a name that no workspace can have."""
+        if self._places.root is None:
+            return self._places.index if name == ONLY_WORKSPACE else None
+        return self._places.root / name if _NAME.fullmatch(name) else None
+
+    async def _opened(self, name: str) -> _OpenWorkspace:
+        workspace = self._open.get(name)
+        if workspace is None:
+            path = self._path(name)
+            if path is None or not self.exists(name):
+                raise _unknown(name)
+            async with self._opening:
+                workspace = self._open.get(name)
+                if workspace is None:
+                    engine = await self._open_engine(path, create=self._places.root is None)
+                    workspace = self._open[name] = _OpenWorkspace(engine)
+        workspace.n_users += 1
+        self._open.move_to_end(name)
+        return workspace
+
+    async def _open_engine(self, path: Path, *, create: bool) -> Quipu:
+        settings = self._make_settings(path)
+        return await open_engine(settings, create=create, shared_embedder=await self._embedder(settings))
+
+    async def _embedder(self, settings: Settings) -> Embedder | None:
+        """Return the embedder to share, None for one that holds connections of its own."""
+        if settings.embedder == "openai":
+            return None
+        key = settings.embedder, settings.embedder_model or ""
+        if key not in self._embedders:
+            self._embedders[key] = await open_embedder(settings)
+        return self._embedders[key]
+
+    async def _close_unused(self) -> None:
+        """Close the least recently used engines that nobody uses, until few enough are open."""
+        surplus = len(self._open) - self._max_open
+        for name in [name for name, workspace in self._open.items() if not workspace.n_users][: max(surplus, 0)]:
+            await self._open.pop(name).engine.close()
+
+
+def _has_index(folder: Path) -> bool:
+    return (folder / INDEX_FILE).is_file()
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"There is no workspace {name!r}.", remedy="GET /api/v1/workspaces lists those there are.")

@@ -1,0 +1,139 @@
+"""What every route has: its contract in the OpenAPI document, clear errors, and protection."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from quipu.server import ServerComponents, Workspaces
+from quipu.server.app import OPERATIONS
+from quipu.server.openapi import openapi_document
+from tests.unit.server.conftest import http_client
+
+KB = "/api/v1/workspaces/default"
+
+
+async def test_a_question_is_answered_with_citations(client: httpx.AsyncClient) -> None:
+    answer = (await client.post(f"{KB}/query", json={"question": "Whom did Ada Lovelace write to?"})).json()
+    assert "Charles Babbage" in answer["text"]
+    assert answer["citations"][0]["document_id"] == "letters/1.md"
+
+
+async def test_a_stream_ends_with_the_answer_that_a_query_gives(client: httpx.AsyncClient) -> None:
+    body = {"question": "Whom did Ada Lovelace write to?"}
+    streamed = (await client.post(f"{KB}/query/stream", json=body)).text
+    events = [part.partition("\n")[0] for part in streamed.strip().split("\n\n")]
+    assert events[0] == "event: stage"
+    assert events[-1] == "event: answer"
+    assert (await client.post(f"{KB}/query", json=body)).json()["text"].split()[0] in streamed
+
+
+async def test_an_error_in_a_stream_is_its_last_event(client: httpx.AsyncClient) -> None:
+    streamed = (await client.post(f"{KB}/query/stream", json={"question": " "})).text
+    assert streamed.startswith("event: problem\n")
+    assert "The question is empty." in streamed
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"question": "x", "topk": 5}, "topk"),
+        ({"question": "x", "top_k": "5"}, "top_k"),
+        ({"question": "x", "top_k": 5_000}, "top_k"),
+        ({"question": "x", "budget": {"totl": 5}}, "budget.totl"),
+        ({"question": "x", "filter": {"where": [{"field": "a", "operator": "~"}]}}, "filter.where.0.operator"),
+        ({}, "question"),
+    ],
+)
+async def test_a_wrong_field_is_named(client: httpx.AsyncClient, body: object, field: str) -> None:
+    response = await client.post(f"{KB}/query", json=body)
+    assert response.status_code == 422
+    assert response.headers["content-type"] == "application/problem+json"
+    assert [error["field"] for error in response.json()["errors"]] == [field]
+
+
+async def test_an_engine_error_keeps_its_remedy(client: httpx.AsyncClient) -> None:
+    problem = (await client.post(f"{KB}/query", json={"question": "x", "strategy": "mixx"})).json()
+    assert problem["type"] == "urn:quipu:invalid-input"
+    assert "Did you mean 'mix'?" in problem["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nowhere", 404),
+        ("PATCH", "/health", 405),
+        ("GET", "/api/v1/workspaces/other/status", 404),
+        ("GET", f"{KB}/documents/none", 404),
+        ("GET", f"{KB}/search?text=a&k=0", 422),
+        ("GET", f"{KB}/search?text=a&limit=3", 422),
+        ("GET", f"{KB}/status?verbose=1", 422),
+        ("POST", "/api/v1/workspaces", 415),
+    ],
+)
+async def test_errors_are_problem_details(client: httpx.AsyncClient, method: str, path: str, status: int) -> None:
+    response = await client.request(method, path)
+    assert response.status_code == status
+    problem = response.json()
+    assert problem["status"] == status
+    assert problem["detail"]
+    assert problem["request_id"] == response.headers["x-request-id"]
+
+
+async def test_a_body_that_is_no_json_is_refused(client: httpx.AsyncClient) -> None:
+    response = await client.post(f"{KB}/query", content=b"{", headers={"content-type": "application/json"})
+    assert response.status_code == 422
+
+
+async def test_a_body_that_is_too_large_is_refused(client: httpx.AsyncClient) -> None:
+    response = await client.post(f"{KB}/query", json={"question": "x" * (1 << 20)})
+    assert response.status_code == 413
+
+
+async def test_a_foreign_host_is_refused(client: httpx.AsyncClient) -> None:
+    response = await client.get("/health", headers={"host": "attacker.example:8787"})
+    assert response.status_code == 421
+    assert response.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_document_whose_id_has_slashes_is_read_and_removed(client: httpx.AsyncClient) -> None:
+    path = f"{KB}/documents/letters/1.md"
+    assert (await client.get(path)).json()["document"]["id"] == "letters/1.md"
+    assert (await client.delete(path)).json()["removed"] == ["letters/1.md"]
+    assert (await client.get(path)).status_code == 404
+
+
+async def test_an_entity_is_found_by_name(client: httpx.AsyncClient) -> None:
+    entity = (await client.get(f"{KB}/entities/Ada Lovelace")).json()
+    assert entity["entity"]["name"] == "Ada Lovelace"
+
+
+async def test_every_operation_is_described_and_needs_a_role() -> None:
+    document = openapi_document(OPERATIONS, "1")
+    described = {
+        (method.upper(), path): entry
+        for path, methods in document["paths"].items()
+        for method, entry in methods.items()
+    }
+    assert set(described) == {(operation.method, operation.path.replace(":path}", "}")) for operation in OPERATIONS}
+    assert all(entry["summary"] for entry in described.values())
+    assert [path for (_, path), entry in described.items() if "security" not in entry] == ["/health"]
+
+
+async def test_workspaces_are_created_listed_and_deleted(tmp_path: Path) -> None:
+    async with http_client(ServerComponents(workspaces=Workspaces(root=tmp_path))) as client:
+        assert (await client.get("/api/v1/workspaces")).json() == []
+        assert (await client.post("/api/v1/workspaces", json={"name": "letters"})).status_code == 201
+        assert (await client.post("/api/v1/workspaces", json={"name": "letters"})).status_code == 422
+        assert (await client.get("/api/v1/workspaces")).json() == [{"name": "letters"}]
+        assert (await client.get("/api/v1/workspaces/letters/status")).json()["n_documents"] == 0
+        assert (await client.delete("/api/v1/workspaces/letters")).status_code == 200
+        assert (await client.get("/api/v1/workspaces/letters/status")).status_code == 404
+    assert Workspaces(root=tmp_path).names() == []
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "A", "", ".hidden", "x" * 65, "con fig"])
+async def test_a_workspace_cannot_have_a_name_that_leads_elsewhere(tmp_path: Path, name: str) -> None:
+    async with http_client(ServerComponents(workspaces=Workspaces(root=tmp_path))) as client:
+        assert (await client.post("/api/v1/workspaces", json={"name": name})).status_code == 422
+    assert Workspaces(root=tmp_path).names() == []
