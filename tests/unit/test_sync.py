@@ -19,7 +19,7 @@ from quipu.model.usage import Stage
 from quipu.testing.scripted.script import Latency, Script
 from quipu.testing.server import serving
 
-NAMES = [name for name in vars(engine.Quipu) if not name.startswith("_")]
+NAMES = [name for name in dir(engine.Quipu) if not name.startswith("_")]
 
 UNCLOSED = """
 import sys, threading

@@ -18,6 +18,7 @@ from quipu.engine import lookups
 from quipu.engine.answering import answer_question, find_evidence, find_passages, ignore_piece, search, stream_answer
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
+from quipu.engine.graph_pages import GraphPages
 from quipu.engine.ingestion import (
     IngestRun,
     ModelCheck,
@@ -61,7 +62,7 @@ from quipu.wrap.meter import span
 __all__ = ["Components", "Quipu"]
 
 
-class Quipu:
+class Quipu(GraphPages):
     """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
 
     def __init__(self, components: Components) -> None:

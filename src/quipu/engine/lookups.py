@@ -56,21 +56,25 @@ async def chunk(view: ReadView, chunk_id: str) -> ChunkFacts:
     return facts[0]
 
 
-async def entity(view: ReadView, name: str) -> EntityDetails:
-    """Return what the index holds about a name, alias or key. Raises NotFound with near matches."""
+async def named_entity(view: ReadView, name: str) -> Entity:
+    """Return the entity that a name, alias or key stands for. Raises NotFound with near matches."""
     keys = (await view.keys_by_name([entity_key(name)], any_spelling=True)).get(entity_key(name), ())
     entities = await view.entities(keys[:1])
     if not entities:
         near = await view.entities([hit.id for hit in await view.search_text(NodeKind.ENTITY, entity_key(name), 3)])
         raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([entity.name for entity in near]))
-    key = entities[0].key
+    return entities[0]
+
+
+async def entity(view: ReadView, name: str) -> EntityDetails:
+    """Return what the index holds about a name, alias or key. Raises NotFound with near matches."""
+    entity = await named_entity(view, name)
+    key = entity.key
     relations = sorted(await view.relations(entities=[key]), key=lambda relation: (-relation.weight, relation.id))
     counts = (await view.occurrences(OccurrenceKind.ENTITY, [key], MAX_LISTED)).get(key, {})
     chunks = tuple((chunk, counts[chunk.id]) for chunk in await view.chunks(list(counts)))
     claims = await view.claims(subjects=[key], k=MAX_LISTED)
-    return EntityDetails(
-        entity=entities[0], relations=tuple(relations[:MAX_LISTED]), chunks=chunks, claims=tuple(claims)
-    )
+    return EntityDetails(entity=entity, relations=tuple(relations[:MAX_LISTED]), chunks=chunks, claims=tuple(claims))
 
 
 async def relation(view: ReadView, first: str, second: str) -> RelationDetails:

@@ -14,6 +14,13 @@ from quipu.model.usage import UsageRow
 
 UNREAD = "in a format that is not read"  # a reason why files are skipped; they are counted by suffix
 
+# The largest parts of the graph that one call returns.
+MAX_PAGE = 1_000
+MAX_HOPS = 5
+MAX_NODES = 2_000
+MAX_EDGES = 6_000
+MAX_PATHS = 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
@@ -234,3 +241,62 @@ class ReportDetails:
     ancestors: tuple[tuple[str, str], ...] = ()
     children: tuple[tuple[str, str], ...] = ()
     neighbours: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityPage:
+    """A page of entities, those with the most relations first; equal ones are ordered by key.
+
+    `n_total` counts the entities on all pages. `cursor` is the argument `after` of the next page, "" at the end.
+    """
+
+    entities: tuple[Entity, ...]
+    n_total: int
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationPage:
+    """A page of relations, the largest weight first; equal ones are ordered by id. Counts as in EntityPage."""
+
+    relations: tuple[Relation, ...]
+    n_total: int
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighbourPage:
+    """An entity and a page of its neighbours, each with the relation to it; the largest weight first, then by key.
+
+    `n_total` counts the neighbours on all pages. `cursor` is the argument `after` of the next page, "" at the end.
+    """
+
+    entity: Entity
+    neighbours: tuple[tuple[Relation, Entity], ...]
+    n_total: int
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subgraph:
+    """The entities near some entities, and the relations between them, within bounds.
+
+    `entities` are ordered by their distance from the nearest given entity, then as they were chosen; `distances` are
+    these distances, in the same order. `relations` come with the largest weight first. `n_more_entities` are within
+    the distance but were left out, as far as the search came: it does not continue from an entity that it leaves out.
+    `n_more_relations` between the entities were left out.
+    """
+
+    entities: tuple[Entity, ...]
+    distances: tuple[int, ...]
+    relations: tuple[Relation, ...]
+    n_more_entities: int = 0
+    n_more_relations: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityPath:
+    """A path: entities in order, and the relation of each to the next one."""
+
+    entities: tuple[Entity, ...]
+    relations: tuple[Relation, ...]

@@ -54,6 +54,28 @@ def test_a_document_is_added_changed_asked_and_removed(quipu: Quipu, tmp_path: P
     assert "Nothing found." in quipu("search", "Kober")
 
 
+def test_the_graph_is_listed_page_by_page_and_searched_for_paths(quipu: Quipu, tmp_path: Path) -> None:
+    (tmp_path / "kober.md").write_text("Alice Kober wrote to John Myres.\n\nJohn Myres taught Michael Ventris.")
+    quipu("add", "kober.md")
+    people = json.loads(quipu("show", "entities", "--json"))
+    names = [entity["name"] for entity in people["entities"]]
+    assert {"Alice Kober", "John Myres", "Michael Ventris"} <= set(names)
+    assert f"1 of {len(names):,}" in quipu("show", "entities", "-k", "1")
+    first = json.loads(quipu("show", "entities", "-k", "1", "--json"))
+    second = json.loads(quipu("show", "entities", "-k", "1", "--after", first["cursor"], "--json"))
+    assert [page["entities"][0]["name"] for page in (first, second)] == names[:2]
+    assert "Alice Kober" in quipu("show", "entities", "--prefix", "ALI")
+    assert "Michael Ventris" in quipu("show", "neighbours", "John Myres", "--type", "Person")
+    assert "Alice Kober – John Myres – Michael Ventris" in quipu("show", "path", "Alice Kober", "Michael Ventris")
+    near = json.loads(quipu("show", "subgraph", "Alice Kober", "--hops", "1", "--json"))
+    assert near["distances"][0] == 0
+    assert set(near["distances"][1:]) == {1}
+    assert "distance" in quipu("show", "subgraph", "Alice Kober")
+    relations = json.loads(quipu("show", "relations", "--json"))
+    assert relations["n_total"] == len(relations["relations"]) > 1
+    assert quipu("show", "relations").count("John Myres") > 1
+
+
 def test_a_model_reads_answers_is_counted_and_stopped_by_a_budget(
     quipu: Quipu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,10 +1,11 @@
-"""`quipu show`: print a document, chunk, entity, relation or report."""
+"""`quipu show`: print a document, chunk, entity, relation or report, or a part of the graph."""
 
 from collections.abc import Sequence
 
 import click
 from rich.console import Console
 
+from quipu.cli.commands.show_graph import GRAPH_COMMANDS
 from quipu.cli.options import QuipuGroup, command_line, with_engine
 from quipu.cli.output import emit, named, one_line, print_table, styled, table
 from quipu.model.cluster import ClusterReport, Hierarchy
@@ -26,10 +27,11 @@ _MAX_ROWS = 20
         "quipu show document a.md",
         "quipu show chunk b1383db28d0459dc",
         "quipu show report 639804ee",
+        'quipu show path "Alice Kober" "Michael Ventris"',
     ),
 )
 def command() -> None:
-    """Show a document, chunk, entity, relation or report."""
+    """Show a document, chunk, entity, relation or report, or a part of the graph."""
 
 
 @command.command("document", examples=("quipu show document a.md",))
@@ -70,6 +72,10 @@ def report(identifier: str) -> None:
     `ask --trace` and `explain` print for a report, or the beginning of it.
     """
     emit(with_engine(lambda engine: engine.report(identifier)), render_report)
+
+
+for _graph_command in GRAPH_COMMANDS:
+    command.add_command(_graph_command)
 
 
 def _render_document(console: Console, details: DocumentDetails) -> None:
