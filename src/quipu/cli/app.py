@@ -52,6 +52,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "Other programs": {
             "serve": "Serve an index over HTTP, or every index below a folder.",
+            "keys": "Create, list and revoke the keys of a server.",
         },
         "About Quipu": {
             "demo": "Index a small corpus and ask six questions.",

@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 
 from pydantic import Field
+from starlette.responses import Response
 
 import quipu
 from quipu.engine import Quipu
 from quipu.model.results import IndexStatus
 from quipu.model.usage import UsageRow
 from quipu.retrieve import STRATEGIES
-from quipu.server.operations import Call, Permission, WireBody, operation, operations_of
+from quipu.server.access import COOKIE, AccessKey, Permission
+from quipu.server.operations import Call, WireBody, operation, operations_of
 from quipu.server.questions import WORKSPACE
+from quipu.server.wire import json_response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +66,14 @@ async def version() -> Version:
 
 @operation("GET", "/api/v1/workspaces", Permission.READ)
 async def list_workspaces(call: Call) -> list[WorkspaceName]:
-    """List the workspaces."""
-    return [WorkspaceName(name=name) for name in call.server.workspaces.names()]
+    """List the workspaces that the key opens."""
+    return [WorkspaceName(name=name) for name in call.server.workspaces.names() if call.caller.opens(name)]
 
 
 @operation("POST", "/api/v1/workspaces", Permission.ADMIN, status=201)
 async def create_workspace(call: Call, body: NewWorkspace) -> WorkspaceName:
     """Create an empty workspace."""
+    call.server.access.check(call.caller, Permission.ADMIN, body.name)
     await call.server.workspaces.create(body.name)
     return WorkspaceName(name=body.name)
 
@@ -79,6 +83,51 @@ async def delete_workspace(call: Call, workspace: str) -> WorkspaceName:
     """Delete a workspace with all its documents. This cannot be undone."""
     await call.server.workspaces.delete(workspace)
     return WorkspaceName(name=workspace)
+
+
+class SessionKey(WireBody):
+    """The key of a person who uses the page."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Who sends these requests: the name of the key, what it allows, and the workspaces it opens (none: all)."""
+
+    name: str
+    permission: Permission
+    workspaces: tuple[str, ...]
+    expires: str
+
+
+@operation("POST", "/api/v1/session", None)
+async def open_session(call: Call, body: SessionKey) -> Response:
+    """Keep the key in a cookie that no script can read, so that a browser sends it. No key is needed to ask for it."""
+    key = call.server.access.holder(body.key, call.request)
+    response = json_response(_session(key))
+    response.set_cookie(
+        COOKIE, body.key, path="/", httponly=True, samesite="strict", secure=call.request.url.scheme == "https"
+    )
+    return response
+
+
+@operation("GET", "/api/v1/session", Permission.READ)
+async def show_session(call: Call) -> Session:
+    """Return whose key this is, and what it allows."""
+    return _session(call.caller)
+
+
+@operation("DELETE", "/api/v1/session", None, status=204)
+async def close_session() -> Response:
+    """Forget the cookie with the key."""
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    return response
+
+
+def _session(key: AccessKey) -> Session:
+    return Session(name=key.name, permission=key.permission, workspaces=key.workspaces, expires=key.expires)
 
 
 @operation("GET", f"{WORKSPACE}/status", Permission.READ)
@@ -103,5 +152,15 @@ async def list_strategies() -> list[StrategyFacts]:
 
 
 OPERATIONS = operations_of(
-    health, version, list_workspaces, create_workspace, delete_workspace, status, usage, list_strategies
+    health,
+    version,
+    open_session,
+    show_session,
+    close_session,
+    list_workspaces,
+    create_workspace,
+    delete_workspace,
+    status,
+    usage,
+    list_strategies,
 )

@@ -1,13 +1,14 @@
-"""Components: what all requests of a server share, and the checks that come before an engine is asked."""
+"""Components: what all requests of a server share."""
 
 import logging
 from dataclasses import dataclass, field
+from typing import Self
 
 from pydantic import ValidationError
 from starlette.requests import Request
 
 from quipu.errors import QuipuError
-from quipu.server.operations import Permission
+from quipu.server.access import KEYS_FILE, Access, KeyFile, RateLimit
 from quipu.server.wire import RequestRefused
 from quipu.server.workspaces import Workspaces
 
@@ -16,13 +17,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """How a server listens and what it allows. `hosts` are the names in Host headers that it answers to."""
+    """How a server listens and what it allows. `hosts` are the names in Host headers that it answers to.
+
+    `calls_per_minute` is the limit of each key, `failures_per_minute` that of wrong keys from one address. A body must
+    arrive within `body_s` seconds, and a reply that is not streamed must be ready after `reply_s`. When the server is
+    asked to end, open streams have `graceful_s`.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8787
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     max_body_bytes: int = 1 << 20
     max_upload_bytes: int = 100 << 20
+    calls_per_minute: float = 6_000
+    failures_per_minute: float = 60
+    body_s: float = 30
+    reply_s: float = 600
     graceful_s: int = 5
 
     @property
@@ -33,16 +43,23 @@ class ServerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerComponents:
-    """What serves requests: the workspaces, and the options of the server."""
+    """What serves requests: the workspaces, who may use them, and the options of the server."""
 
     workspaces: Workspaces
+    access: Access
     options: ServerOptions = field(default_factory=ServerOptions)
 
-    def check(self, request: Request, permission: Permission | None, workspace: str) -> None:
-        """Raise RequestRefused if the sender may not call an operation that needs `permission` on a workspace."""
-        if permission is None or self.options.is_loopback:
-            return
-        raise RequestRefused(401, "This needs a key.", headers={"www-authenticate": "Bearer"})
+    @classmethod
+    def of(cls, workspaces: Workspaces, options: ServerOptions | None = None) -> Self:
+        """Return the components of a server of these workspaces; its keys are in the folder of the workspaces."""
+        options = options or ServerOptions()
+        access = Access(
+            KeyFile(workspaces.folder / KEYS_FILE),
+            is_open=options.is_loopback,
+            calls=RateLimit(options.calls_per_minute),
+            failures=RateLimit(options.failures_per_minute),
+        )
+        return cls(workspaces=workspaces, access=access, options=options)
 
     def report(self, error: Exception, request: Request) -> None:
         """Log an error that nobody raised on purpose, without anything of the request but its id."""

@@ -4,7 +4,8 @@ from quipu.engine import Quipu
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document
 from quipu.model.results import DocumentDetails, RemoveResult
-from quipu.server.operations import Permission, operation, operations_of
+from quipu.server.access import Permission
+from quipu.server.operations import operation, operations_of
 from quipu.server.questions import WORKSPACE
 
 

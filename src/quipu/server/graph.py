@@ -2,7 +2,8 @@
 
 from quipu.engine import Quipu
 from quipu.model.results import EntityDetails, RelationDetails, ReportDetails
-from quipu.server.operations import Permission, operation, operations_of
+from quipu.server.access import Permission
+from quipu.server.operations import operation, operations_of
 from quipu.server.questions import WORKSPACE
 
 

@@ -10,9 +10,9 @@ function returns is sent as JSON, unless it is a Response.
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
@@ -23,6 +23,7 @@ from starlette.routing import Route, compile_path
 from starlette.types import Receive, Scope, Send
 
 from quipu.engine import Quipu
+from quipu.server.access import NOBODY, AccessKey, Permission, check_origin
 from quipu.server.wire import RequestRefused, json_response, problem_response
 
 if TYPE_CHECKING:
@@ -32,14 +33,6 @@ CLOSED = ConfigDict(extra="forbid", strict=True, frozen=True)
 _PARSED = ConfigDict(extra="forbid", frozen=True)  # a query string holds text only
 Function = TypeVar("Function", bound=Callable[..., Awaitable[object]])
 ErrorRenderer = Callable[[Exception, str], Response]
-
-
-class Permission(StrEnum):
-    """What a key allows: each value includes those before it."""
-
-    READ = "read"
-    WRITE = "write"
-    ADMIN = "admin"
 
 
 class WireBody(BaseModel):
@@ -54,7 +47,18 @@ class Call:
 
     request: Request
     server: "ServerComponents"
+    caller: AccessKey
     workspace: str = ""
+
+    @asynccontextmanager
+    async def use(self, workspace: str, permission: Permission = Permission.READ) -> AsyncIterator[Quipu]:
+        """Keep the engine of a workspace that the path does not name open during the block.
+
+        Raises NotFound where there is none, or the sender may not open it; RequestRefused where the key allows less.
+        """
+        self.server.access.check(self.caller, permission, workspace)
+        async with self.server.workspaces.use(workspace) as kb:
+            yield kb
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,29 +153,42 @@ class _OperationEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        workspace = request.path_params.get("workspace", "")
         try:
-            self._server.check(request, self._operation.permission, workspace)
+            call = self._checked(request)
             if "kb" not in self._operation.hints:
-                await self._respond(request, None, workspace, send)
+                await self._respond(call, None, send)
                 return
-            async with self._server.workspaces.use(workspace) as kb:
-                await self._respond(request, kb, workspace, send)
+            async with self._server.workspaces.use(call.workspace) as kb:
+                await self._respond(call, kb, send)
         except Exception as error:
             self._server.report(error, request)
             response = self._operation.render_error(error, request.scope.get("request_id", ""))
             await response(scope, receive, send)
 
-    async def _respond(self, request: Request, kb: Quipu | None, workspace: str, send: Send) -> None:
+    def _checked(self, request: Request) -> Call:
+        """Return the call of a sender who may make it; raises RequestRefused or NotFound for any other."""
+        check_origin(request)
+        workspace, permission = request.path_params.get("workspace", ""), self._operation.permission
+        caller = NOBODY
+        if permission is not None:
+            caller = self._server.access.caller(request)
+            self._server.access.check(caller, permission, workspace)
+        return Call(request=request, server=self._server, caller=caller, workspace=workspace)
+
+    async def _respond(self, call: Call, kb: Quipu | None, send: Send) -> None:
+        request, reply_s = call.request, self._server.options.reply_s
         arguments = await self._arguments(request)
-        for name, value in (
-            ("kb", kb),
-            ("call", Call(request=request, server=self._server, workspace=workspace)),
-        ):
+        for name, value in (("kb", kb), ("call", call)):
             if name in self._operation.hints:
                 arguments[name] = value
         work = self._operation.function(**arguments)
-        result = await (work if self._operation.reads_body else _unless_disconnected(work, request))
+        try:
+            async with asyncio.timeout(reply_s):
+                result = await (work if self._operation.reads_body else _unless_disconnected(work, request))
+        except TimeoutError:
+            raise RequestRefused(
+                504, f"No reply was ready after {reply_s:,.0f} seconds.", remedy="Try a stream."
+            ) from None
         response = result if isinstance(result, Response) else json_response(result, self._operation.status)
         await response(request.scope, request.receive, send)
 
@@ -188,7 +205,7 @@ class _OperationEndpoint:
         if self._operation.body is not None:
             _check_media_type(request)
             arguments["body"] = self._operation.body.validate_json(
-                await read_body(request, self._server.options.max_body_bytes)
+                await read_body(request, self._server.options.max_body_bytes, self._server.options.body_s)
             )
         return arguments
 
@@ -200,8 +217,8 @@ def _query_string(request: Request) -> dict[str, object]:
     return {name: texts if len(texts) > 1 else texts[0] for name, texts in values.items()}
 
 
-async def read_body(request: Request, max_bytes: int) -> bytes:
-    """Return the body of a request; raises RequestRefused as soon as it is larger than `max_bytes`."""
+async def read_body(request: Request, max_bytes: int, max_s: float) -> bytes:
+    """Return the body of a request; raises RequestRefused as soon as it is larger than `max_bytes`, or late."""
     size = request.headers.get("content-length", "")
     too_large = RequestRefused(
         413, f"The body is larger than {max_bytes:,} bytes.", remedy="Send less, or documents one by one."
@@ -209,10 +226,14 @@ async def read_body(request: Request, max_bytes: int) -> bytes:
     if size.isdigit() and int(size) > max_bytes:
         raise too_large
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > max_bytes:
-            raise too_large
+    try:
+        async with asyncio.timeout(max_s):
+            async for part in request.stream():
+                body += part
+                if len(body) > max_bytes:
+                    raise too_large
+    except TimeoutError:
+        raise RequestRefused(408, f"The body took more than {max_s:,.0f} seconds.", remedy="Send it again.") from None
     return bytes(body)
 
 

@@ -15,7 +15,8 @@ from quipu.model.query import Option, Options, Query, options_in
 from quipu.model.results import RetrievedPassage, SearchResult
 from quipu.retrieve import strategies_by_options
 from quipu.retrieve.question import NO_OPTIONS
-from quipu.server.operations import Permission, WireBody, operation, operations_of
+from quipu.server.access import Permission
+from quipu.server.operations import WireBody, operation, operations_of
 from quipu.server.wire import event_stream, problem_of, sent_event
 
 WORKSPACE = "/api/v1/workspaces/{workspace}"

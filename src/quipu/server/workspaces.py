@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quipu.engine import Quipu
-from quipu.errors import InvalidInput, NotFound
+from quipu.errors import InvalidInput
 from quipu.ports.providers import Embedder
+from quipu.server.access import unknown_workspace
 from quipu.settings import Settings
 from quipu.wiring import INDEX_FILE, open_embedder, open_engine
 
@@ -56,6 +57,13 @@ class Workspaces:
         self._open: OrderedDict[str, _OpenWorkspace] = OrderedDict()
         self._opening = asyncio.Lock()
         self._embedders: dict[tuple[str, str], Embedder] = {}
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds everything: the index, or the root of all indexes."""
+        folder = self._places.root or self._places.index
+        assert folder is not None
+        return folder
 
     @property
     def may_change(self) -> bool:
@@ -105,7 +113,7 @@ class Workspaces:
     async def delete(self, name: str) -> None:
         """Delete a workspace with all its documents. Raises NotFound, and InvalidInput while requests use it."""
         if not self.may_change or not self.exists(name):
-            raise _unknown(name)
+            raise unknown_workspace(name)
         async with self._opening:
             workspace = self._open.get(name)
             if workspace and workspace.n_users:
@@ -135,7 +143,7 @@ class Workspaces:
         if workspace is None:
             path = self._path(name)
             if path is None or not self.exists(name):
-                raise _unknown(name)
+                raise unknown_workspace(name)
             async with self._opening:
                 workspace = self._open.get(name)
                 if workspace is None:
@@ -167,7 +175,3 @@ class Workspaces:
 
 def _has_index(folder: Path) -> bool:
     return (folder / INDEX_FILE).is_file()
-
-
-def _unknown(name: str) -> NotFound:
-    return NotFound(f"There is no workspace {name!r}.", remedy="GET /api/v1/workspaces lists those there are.")

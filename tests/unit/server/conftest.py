@@ -24,7 +24,7 @@ async def index(tmp_path: Path) -> Path:
 @pytest.fixture
 async def client(index: Path) -> AsyncIterator[httpx.AsyncClient]:
     """Return a client of a server of that index."""
-    service = ServerComponents(workspaces=Workspaces(index=index))
+    service = ServerComponents.of(Workspaces(index=index))
     async with http_client(service) as client:
         yield client
 

@@ -26,6 +26,6 @@ def test_a_server_answers_and_ends_on_sigterm(tmp_path: Path) -> None:
 
 
 async def test_a_port_in_use_is_named(tmp_path: Path) -> None:
-    service = ServerComponents(workspaces=Workspaces(index=tmp_path), options=ServerOptions(host="192.0.2.1"))
+    service = ServerComponents.of(Workspaces(index=tmp_path), ServerOptions(host="192.0.2.1"))
     with pytest.raises(InvalidInput, match=r"192\.0\.2\.1, port 8787"):
         await serve(service, lambda _: None)

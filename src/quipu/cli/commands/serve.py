@@ -27,7 +27,8 @@ def command(root: Path | None, host: str, port: int, hosts: tuple[str, ...]) -> 
     """Serve an index over HTTP, or every index below a folder.
 
     Without --root there is one workspace, `default`: the index of --index, which is created if it does not exist. Only
-    programs on this machine can connect. Ctrl-C ends the server; unfinished work continues at the next start.
+    programs on this machine can connect, and need no key until `quipu keys create` made one. Ctrl-C ends the server;
+    unfinished work continues at the next start.
     """
     from quipu.server import ServerComponents, ServerOptions, Workspaces, serve
 
@@ -35,13 +36,19 @@ def command(root: Path | None, host: str, port: int, hosts: tuple[str, ...]) -> 
         raise click.UsageError("Give --index DIR for one index, or --root DIR for all below a folder, not both.")
     options = ServerOptions(host=host, port=port)
     options = ServerOptions(host=host, port=port, hosts=(*options.hosts, *hosts))
-    if not options.is_loopback:
-        raise click.UsageError(f"--host {host} lets other machines connect, which needs keys. They do not exist yet.")
     workspaces = Workspaces(index=None if root else load_settings().index.absolute(), root=root)
+
+    server = ServerComponents.of(workspaces, options)
+    if not options.is_loopback and not server.access.has_keys:
+        root_option = f" --root {root}" if root else ""
+        raise click.UsageError(
+            f"--host {host} lets other machines connect, so a key is needed. "
+            f"Make one: quipu keys create NAME{root_option}"
+        )
 
     def announce(address: str) -> None:
         click.echo(f"Serving {root or shared().index or 'the index'} at {address}", err=True)
         click.echo(f"  API      {address}/api/v1/openapi.json", err=True)
         click.echo("Ctrl-C ends the server.", err=True)
 
-    asyncio.run(serve(ServerComponents(workspaces=workspaces, options=options), announce))
+    asyncio.run(serve(server, announce))
