@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "compare": "Ask several strategies the same question, side by side.",
             "explain": "Show why a passage is among the evidence for a question.",
             "search": "Find passages and entities by their words.",
-            "show": "Show a document, chunk, entity, relation or report.",
+            "show": "Show a document, chunk, entity, relation or report, or a part of the graph.",
             "docs": "List the documents of the index.",
             "remove": "Remove documents and the facts that only they state.",
             "status": "Show what the index contains, what is queued and what is stale.",

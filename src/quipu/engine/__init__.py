@@ -35,10 +35,10 @@ from quipu.model.answer import Answer, AnswerPiece, Comparison, PieceSink
 from quipu.model.chunking import Chunking
 from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.derivation import DerivationState
-from quipu.model.document import Document, Metadata, SourceDocument
+from quipu.model.document import Document, DocumentListing, Metadata, SourceDocument
 from quipu.model.event import EventSink, ignore_event
 from quipu.model.evidence import Evidence, Explanation
-from quipu.model.query import Query
+from quipu.model.query import Filter, Query
 from quipu.model.results import (
     AddResult,
     DocumentDetails,
@@ -325,10 +325,10 @@ class Quipu(GraphPages):
         async with self._store.view() as view:
             return await lookups.search(view, text, k)
 
-    async def documents(self) -> list[Document]:
-        """Return every document, live, waiting or failed, ordered by id."""
-        async with self._store.view() as view:
-            return await view.documents()
+    async def documents(self, listing: DocumentListing | None = None, allowed: Filter | None = None) -> list[Document]:
+        """Return a listing of documents, by default all by id; queued and failed ones too, unless a filter is given."""
+        async with self._store.view(allowed) as view:
+            return await view.documents(listing=listing)
 
     async def document(self, document_id: str) -> DocumentDetails:
         """Return one document with its chunks. Raises NotFound with near matches."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
+from quipu.errors import InvalidInput
 from quipu.model.chunking import Chunking
 from quipu.model.ids import digest
 
@@ -99,6 +100,56 @@ class Document:
     def extractor(self) -> str:
         """A description of the extractor that read the document; "" if none has, or if it was not recorded."""
         return extractor_name(self.content_hash)
+
+
+class DocumentOrder(StrEnum):
+    """The order of a listing: by id, by title, or the last updated first. Equal ones are ordered by id."""
+
+    ID = "id"
+    TITLE = "title"
+    UPDATED = "updated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentListing:
+    """Which documents a listing has, in which order, and which page of them.
+
+    With `statuses`, only documents with one of these. With `prefix`, only those whose id, title or source begins with
+    it. `k` is the length of the page, None: all. `after` is the cursor of the last document of the page before.
+    """
+
+    statuses: tuple[DocumentStatus, ...] = ()
+    prefix: str = ""
+    order: DocumentOrder = DocumentOrder.ID
+    k: int | None = None
+    after: str = ""
+
+    def cursor(self, document: Document) -> str:
+        """Return the cursor of a document: its id and the value by which it is ordered, if that is another."""
+        if self.order is DocumentOrder.ID:
+            return document.id
+        value = document.title if self.order is DocumentOrder.TITLE else document.updated_at
+        return json.dumps([value, document.id], ensure_ascii=False)
+
+    def place_after(self) -> tuple[str, str] | None:
+        """Return the value and the id of the document that ended the page before; None for the first page.
+
+        Raises InvalidInput for a text that is no cursor of this order.
+        """
+        if not self.after:
+            return None
+        if self.order is DocumentOrder.ID:
+            return self.after, self.after
+        try:
+            value, document_id = json.loads(self.after)
+        except (ValueError, TypeError):
+            value = document_id = None
+        if not isinstance(value, str) or not isinstance(document_id, str):
+            raise InvalidInput(
+                f"{self.after!r} is not a cursor of documents ordered by {self.order}.",
+                remedy="Give the cursor of the last document of the page before, or none.",
+            )
+        return value, document_id
 
 
 # A content hash consists of a digest of content and chunking, a short digest of the extractor, and the extractor's

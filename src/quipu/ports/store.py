@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.model.delta import CommitResult, Delta, Job
-from quipu.model.document import Document, DocumentStatus
+from quipu.model.document import Document, DocumentListing, DocumentStatus
 from quipu.model.evidence import Scored
 from quipu.model.graph import (
     AliasMention,
@@ -147,8 +147,14 @@ class ReadView(DerivationView, Protocol):
         """Return the counts of the whole index, or only the named values, which is faster; ignores the filter."""
         ...
 
-    async def documents(self, ids: Sequence[str] | None = None) -> list[Document]:
-        """Return the given documents in the given order, or all by id, including those queued or failed."""
+    async def documents(
+        self, ids: Sequence[str] | None = None, listing: DocumentListing | None = None
+    ) -> list[Document]:
+        """Return the given documents in the given order, or a listing, by default all by id.
+
+        Documents that are queued or failed are included; a filter hides them. Cursors stay valid while documents come
+        and go.
+        """
         ...
 
     async def chunks(

@@ -17,7 +17,7 @@ from quipu.model.chunking import Chunking
 from quipu.model.cluster import Cluster, ClusterReport, Finding, Hierarchy
 from quipu.model.delta import ChunkFacts
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
-from quipu.model.document import Document, DocumentStatus, Metadata, SourceDocument
+from quipu.model.document import Document, DocumentListing, DocumentStatus, Metadata, SourceDocument
 from quipu.model.event import Event, Progress
 from quipu.model.evidence import (
     Chain,
@@ -35,7 +35,7 @@ from quipu.model.evidence import (
 )
 from quipu.model.extraction import ExtractionExample, Ontology, RelationRule, TypeRule
 from quipu.model.graph import Chunk, Claim, ClaimMention, Entity, EntityMention, Relation, RelationMention
-from quipu.model.query import Query
+from quipu.model.query import Filter, Query
 from quipu.model.results import (
     AddResult,
     DocumentDetails,
@@ -438,8 +438,12 @@ class FakeEngine:
             chunks=((Scored(id="c0ffee", score=2.5), CHUNK),), entities=(KOBER,), snippets=((0, len(CHUNK.text)),)
         )
 
-    async def documents(self) -> list[Document]:
-        return DOCUMENTS
+    async def documents(self, listing: DocumentListing | None = None, allowed: Filter | None = None) -> list[Document]:
+        self.calls += [] if listing is None else [("documents", listing, allowed)]
+        statuses = listing.statuses if listing else ()
+        return [document for document in DOCUMENTS if not statuses or document.status in statuses][
+            : listing.k if listing else None
+        ]
 
     async def document(self, document_id: str) -> DocumentDetails:
         if document_id != "kober.md":

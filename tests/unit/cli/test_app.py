@@ -113,7 +113,7 @@ def test_a_mistyped_option_names_the_closest_also_in_json(cli: Cli) -> None:
 def test_an_unexpected_error_says_where_to_report_and_verbose_shows_the_traceback(
     cli: Cli, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_engine: FakeEngine) -> list[Document]:
+    async def broken(_engine: FakeEngine, *_: object) -> list[Document]:
         raise ZeroDivisionError("by nought")
 
     monkeypatch.setattr(FakeEngine, "documents", broken)

@@ -12,12 +12,12 @@ from quipu.cli.asking import parse_condition
 from quipu.cli.commands.add import parse_metadata
 from quipu.errors import Unavailable
 from quipu.model.chunking import Chunking
-from quipu.model.document import Document, DocumentStatus, SourceDocument
-from quipu.model.query import Condition, Turn
+from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus, SourceDocument
+from quipu.model.query import Condition, Filter, Turn
 from quipu.model.results import UNREAD, AddResult, SearchResult
 from quipu.retrieve.community_global import CommunityGlobalOptions
 from quipu.retrieve.drift import DriftOptions
-from tests.unit.cli.conftest import Cli, FakeEngine
+from tests.unit.cli.conftest import DOCUMENTS, Cli, FakeEngine
 
 # ---- add
 
@@ -316,6 +316,16 @@ def test_metadata_takes_the_type_it_is_written_in() -> None:
 def test_docs_lists_only_the_status_asked_for(cli: Cli) -> None:
     listed = cli("docs", "--status", "failed", "--json").json
     assert [document["id"] for document in listed] == ["letters/b.md"]
+
+
+def test_docs_passes_prefix_condition_order_and_place(cli: Cli, engine: FakeEngine) -> None:
+    words = ("--prefix", "letters/", "--where", "year >= 1940", "--order", "title", "-k", "1", "--after", '["A","a"]')
+    out = cli("docs", *words).out
+    [(_, listing, allowed)] = engine.calls
+    assert listing == DocumentListing(prefix="letters/", order=DocumentOrder.TITLE, k=1, after='["A","a"]')
+    assert allowed == Filter(where=(Condition(field="year", operator=">=", value="1940"),))
+    assert f"--after '{listing.cursor(DOCUMENTS[0])}' continues." in out
+    assert "continues" not in cli("docs").out
 
 
 def test_docs_says_why_a_document_failed(cli: Cli) -> None:

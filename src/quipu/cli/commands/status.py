@@ -1,14 +1,17 @@
 """Contents of an index: `quipu status` and `quipu docs`."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 from rich.console import Console
 
+from quipu.cli.asking import parse_condition
 from quipu.cli.options import QuipuCommand, command_line, with_engine
 from quipu.cli.output import emit, named, print_table, styled, table, work_in_words
 from quipu.cli.results import extractor_history, render_states
-from quipu.model.document import Document, DocumentStatus
+from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus
+from quipu.model.query import Filter
 from quipu.model.results import IndexStatus
 from quipu.text.formatting import format_count
 
@@ -62,7 +65,11 @@ def _models(status: IndexStatus) -> Iterator[str]:
 _STYLE_BY_STATUS = {DocumentStatus.READY: "green", DocumentStatus.FAILED: "red", DocumentStatus.PARTIAL: "yellow"}
 
 
-@click.command("docs", cls=QuipuCommand, examples=("quipu docs", "quipu docs --status failed"))
+@click.command(
+    "docs",
+    cls=QuipuCommand,
+    examples=("quipu docs", "quipu docs --status failed", "quipu docs --prefix letters/ --order updated -k 20"),
+)
 @click.option(
     "--status",
     "statuses",
@@ -70,16 +77,35 @@ _STYLE_BY_STATUS = {DocumentStatus.READY: "green", DocumentStatus.FAILED: "red",
     type=click.Choice([str(status) for status in DocumentStatus]),
     help="Only documents with this status.",
 )
-def docs(statuses: tuple[str, ...]) -> None:
+@click.option("--prefix", default="", help="Only documents whose id, title or source begins with this.")
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="COND",
+    help='Condition on metadata, as in "year >= 1500"; queued documents are left out.',
+)
+@click.option(
+    "--order",
+    type=click.Choice([str(order) for order in DocumentOrder]),
+    default=str(DocumentOrder.ID),
+    show_default=True,
+    help="Order by id, by title, or the last updated first.",
+)
+@click.option("-k", "k", type=click.IntRange(min=1), help="Length of a page; all documents by default.")
+@click.option("--after", default="", metavar="CURSOR", help="Continue after a page, at the cursor it printed.")
+def docs(conditions: tuple[str, ...], statuses: tuple[str, ...], order: str, **page: Any) -> None:
     """List the documents of the index."""
-    documents = with_engine(lambda engine: engine.documents())
-    emit([document for document in documents if not statuses or document.status in statuses], _render_docs)
+    listing = DocumentListing(statuses=tuple(map(DocumentStatus, statuses)), order=DocumentOrder(order), **page)
+    allowed = Filter(where=tuple(map(parse_condition, conditions)))
+    documents = with_engine(lambda engine: engine.documents(listing, allowed))
+    emit(documents, lambda console, documents: _render_docs(console, documents, listing))
 
 
-def _render_docs(console: Console, documents: list[Document]) -> None:
-    listing = table("id", "title", "status", "chunks", "updated", right=["chunks"], ids=["id"])
+def _render_docs(console: Console, documents: list[Document], listing: DocumentListing) -> None:
+    rows = table("id", "title", "status", "chunks", "updated", right=["chunks"], ids=["id"])
     for document in documents:
-        listing.add_row(
+        rows.add_row(
             named(document.id),
             named(document.title),
             styled(document.status, _STYLE_BY_STATUS.get(document.status, "cyan")),
@@ -87,9 +113,11 @@ def _render_docs(console: Console, documents: list[Document]) -> None:
             styled(document.updated_at[:19].replace("T", " ")),
         )
     if documents:
-        print_table(console, listing)
+        print_table(console, rows)
     console.print(format_count(len(documents), "document"))
     for document in documents:
         if document.error:
             name = "" if document.id in document.error else f"{document.id}: "
             console.print(named(f"{name}{document.error}", "red"))
+    if documents and len(documents) == listing.k:
+        console.print(styled(f"--after '{listing.cursor(documents[-1])}' continues."), soft_wrap=True)

@@ -6,11 +6,11 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, or_, select
 
 from quipu.model.delta import ChunkSentences
 from quipu.model.derivation import SENTENCES
-from quipu.model.document import Document, DocumentStatus
+from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk
 from quipu.ports.derivation_view import DerivationCounts, Sentence
@@ -69,8 +69,12 @@ _NUMBERED = select(_c.rid, func.row_number().over(order_by=_c.rid).label("place"
 _SAMPLE = select(_c.text).join(_NUMBERED, _NUMBERED.c.rid == _c.rid).where(_NUMBERED.c.place % bindparam("step") == 0)
 
 
-def documents(snapshot: Snapshot, ids: Sequence[str] | None = None) -> list[Document]:
+def documents(
+    snapshot: Snapshot, ids: Sequence[str] | None = None, listing: DocumentListing | None = None
+) -> list[Document]:
     """Return live and queued documents; one that is both is the live document with the status of its job."""
+    if ids is None and listing is not None:
+        ids = _listed_ids(snapshot, listing)
     n_chunks = select(func.count()).where(_c.document == _d.rid).scalar_subquery()
     n_failed = select(func.count()).where(_c.document == _d.rid, _c.error != "").scalar_subquery()
     errors = select(_c.error).where(_c.document == _d.rid, _c.error != "")
@@ -88,6 +92,49 @@ def documents(snapshot: Snapshot, ids: Sequence[str] | None = None) -> list[Docu
     document_by_id.update({document_id: _queued_document(job) for document_id, job in jobs.items()})
     ordered = sorted(document_by_id) if ids is None else ids
     return [document_by_id[document_id] for document_id in ordered if document_id in document_by_id]
+
+
+def _listed_ids(snapshot: Snapshot, listing: DocumentListing) -> list[str]:
+    """Return the ids of a page of a listing: the first of the live documents and of those that only a job has."""
+    is_live = select(1).where(_d.id == _j.document).exists()
+    status: ColumnElement[str] = _d.status
+    live = select(_d.id)
+    if snapshot.is_filtered:
+        live = live.where(_d.rid.in_(select(ALLOWED_DOCUMENT.c.rid)))
+    else:
+        job = select(_j.status).where(_j.document == _d.id, _j.status.not_in(_HIDDEN_JOBS)).scalar_subquery()
+        status = func.coalesce(job, _d.status)
+    pages = [_first_listed(live, (_d.id, _d.title, _d.source, _d.updated_at), status, listing)]
+    if not snapshot.is_filtered:
+        queued = select(_j.document.label("id")).where(_j.status.not_in(_HIDDEN_JOBS), ~is_live)
+        pages.append(_first_listed(queued, (_j.document, _j.title, _j.source, _j.added_at), _j.status, listing))
+    rows = [row for page in pages for row in snapshot.connection.execute(page)]
+    rows.sort(key=lambda row: row.id)
+    if listing.order is not DocumentOrder.ID:
+        rows.sort(key=lambda row: row.value, reverse=listing.order is DocumentOrder.UPDATED)
+    return [row.id for row in rows[: listing.k]]
+
+
+def _first_listed(
+    query: Select[Any], columns: tuple[Any, Any, Any, Any], status: Any, listing: DocumentListing
+) -> Select[Any]:
+    """Return a query of the first k documents of a listing with the values that order them, from one kind of row."""
+    document_id, title, source, updated_at = columns
+    value = {DocumentOrder.TITLE: title, DocumentOrder.UPDATED: updated_at}.get(listing.order, document_id)
+    query = query.add_columns(value.label("value"))
+    if listing.statuses:
+        query = query.where(status.in_([str(name) for name in listing.statuses]))
+    if listing.prefix:
+        query = query.where(
+            or_(*(column.startswith(listing.prefix, autoescape=True) for column in (document_id, title, source)))
+        )
+    is_descending = listing.order is DocumentOrder.UPDATED
+    if place := listing.place_after():
+        last, last_id = place
+        is_later = value < last if is_descending else value > last
+        query = query.where(or_(is_later, and_(value == last, document_id > last_id)))
+    query = query.order_by(value.desc() if is_descending else value, document_id)
+    return query if listing.k is None else query.limit(listing.k)
 
 
 def chunks(

@@ -1,18 +1,48 @@
 """Documents and chunks: what was published is read back, and an update is the difference of its chunks."""
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
+
+from quipu.errors import InvalidInput
 from quipu.model.delta import Delta, JobFailure
-from quipu.model.document import DocumentStatus, Metadata, join_content_hash
+from quipu.model.document import (
+    Document,
+    DocumentListing,
+    DocumentOrder,
+    DocumentStatus,
+    Metadata,
+    join_content_hash,
+)
 from quipu.model.graph import EntityMention
 from quipu.model.ids import digest
+from quipu.model.query import Condition, Filter
 from quipu.ports.derivation_view import NodeKind
+from quipu.ports.store import Store
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
 from quipu.testing.facts import document, entity, passage, relation, source
 
 _POLO = passage("Marco Polo left Venice.", entity("Marco Polo", "Person"), entity("Venice", "Location"))
 _KHAN = passage("Kublai Khan ruled.", entity("Kublai Khan", "Person"))
 _ROAD = passage("The road is long.", entity("road"))
+
+
+async def _fill_listing(store: Store) -> None:
+    """Give a store four live documents, one of which is queued again, and a queued one; two have the same title."""
+    await publish(store, document("b/1", "One.", title="Zeta"), document("ä", "Three.", title="Alpha"))
+    await publish(
+        store,
+        document("c", "Four.", title="Letters", metadata={"year": 1950}),
+        document("a", "Five.", title="Alpha"),
+        document("b/2", "Six.", metadata={"year": 1900}),
+    )
+    letter = replace(source("d%", "Seven.", title="beta"), source="Letters/7")
+    await store.commit(Delta(enqueue=[letter, source("b/1", "Changed.")]))
+
+
+def _updated(document: Document) -> str:
+    return document.updated_at
 
 
 class DocumentsContract:
@@ -27,6 +57,66 @@ class DocumentsContract:
                 assert [doc.id for doc in await view.documents()] == ["a", "b", "ä"]
                 assert [doc.id for doc in await view.documents(["b", "nowhere", "a"])] == ["b", "a"]
                 assert await view.documents([]) == []
+
+    @pytest.mark.parametrize("order", list(DocumentOrder))
+    @pytest.mark.parametrize("k", [1, 2, 3, 7])
+    async def test_the_pages_of_a_listing_hold_each_document_once_in_order(
+        self, open_store: OpenStore, order: DocumentOrder, k: int
+    ) -> None:
+        async with open_store() as store:
+            await _fill_listing(store)
+            async with store.view() as view:
+                whole = await view.documents(listing=DocumentListing(order=order))
+                assert sorted(doc.id for doc in whole) == ["a", "b/1", "b/2", "c", "d%", "ä"]
+                if order is DocumentOrder.UPDATED:
+                    assert whole == sorted(sorted(whole, key=lambda doc: doc.id), key=_updated, reverse=True)
+                else:
+                    assert whole == sorted(whole, key=lambda doc: (getattr(doc, order), doc.id))
+                listing = DocumentListing(order=order, k=k)
+                pages = [await view.documents(listing=listing)]
+                while len(pages[-1]) == k:
+                    listing = replace(listing, after=listing.cursor(pages[-1][-1]))
+                    pages.append(await view.documents(listing=listing))
+                assert [doc for page in pages for doc in page] == whole
+
+    async def test_a_listing_has_only_the_documents_of_a_status_and_prefix(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await _fill_listing(store)
+
+            async def listed(allowed: Filter | None = None, **parts: Any) -> list[str]:
+                async with store.view(allowed) as view:
+                    return [doc.id for doc in await view.documents(listing=DocumentListing(**parts))]
+
+            queued, ready = (DocumentStatus.QUEUED,), (DocumentStatus.READY,)
+            assert await listed(statuses=queued) == ["b/1", "d%"]
+            assert await listed(statuses=ready) == ["a", "b/2", "c", "ä"]
+            assert await listed(statuses=(*queued, *ready), prefix="b/") == ["b/1", "b/2"]
+            assert await listed(prefix="Letters") == ["c", "d%"]  # a title and a source
+            assert await listed(prefix="d%") == ["d%"]
+            assert await listed(prefix="d_") == []
+            assert await listed(Filter(where=(Condition(field="year", operator=">=", value="1900"),))) == ["b/2", "c"]
+            assert await listed(Filter(documents=("b/*",)), statuses=ready, k=1) == ["b/1"]  # its job is hidden
+
+    @pytest.mark.parametrize("order", list(DocumentOrder))
+    async def test_a_cursor_stays_valid_when_its_document_is_removed(
+        self, open_store: OpenStore, order: DocumentOrder
+    ) -> None:
+        async with open_store() as store:
+            await _fill_listing(store)
+            listing = DocumentListing(order=order, k=2)
+            async with store.view() as view:
+                whole = await view.documents(listing=replace(listing, k=None))
+            await store.commit(Delta(cancel=[whole[1].id]))
+            await remove(store, whole[0].id, whole[1].id)
+            async with store.view() as view:
+                rest = await view.documents(listing=replace(listing, k=None, after=listing.cursor(whole[1])))
+            assert [doc.id for doc in rest] == [doc.id for doc in whole[2:]]
+
+    @pytest.mark.parametrize("cursor", ["a", "3", '["a"]', '["a", 1]', "{}"])
+    async def test_a_text_that_is_no_cursor_is_refused(self, open_store: OpenStore, cursor: str) -> None:
+        async with open_store() as store, store.view() as view:
+            with pytest.raises(InvalidInput, match="is not a cursor"):
+                await view.documents(listing=DocumentListing(order=DocumentOrder.TITLE, after=cursor))
 
     async def test_a_document_is_read_back_as_it_was_published(self, open_store: OpenStore) -> None:
         metadata: Metadata = {
