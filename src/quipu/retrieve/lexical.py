@@ -9,7 +9,9 @@ Differences from the paper:
 - k1 and b are tuned for each collection → those of SQLite's FTS5, because there is nothing to tune them with.
 - A word in over half of the passages has a negative weight → one just above 0, because a shared word is never evidence
   against a passage.
-- Any analyser → Quipu's own normal form of words, because all searches for words must agree.
+- Any analyser → Quipu's own: Russian words by their stems, others as they are written, because English stems gained
+  nothing on the whole.
+- Every word of the question → no stop words, because together they would weigh more than one rare word.
 """
 
 from quipu.model.evidence import Evidence, Hit, Seed

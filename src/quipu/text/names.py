@@ -14,7 +14,17 @@ from typing import NamedTuple
 from anyascii import anyascii
 
 from quipu.text.unicode import MARKS, UNSPACED, is_unspaced
-from quipu.text.words import ACRONYM, STOP_WORDS, Word, Words, contains_word, fold_accents, is_acronym, split_words
+from quipu.text.words import (
+    ACRONYM,
+    STOP_WORDS,
+    Word,
+    Words,
+    contains_word,
+    fold_accents,
+    is_acronym,
+    russian_stem,
+    split_words,
+)
 
 MAX_KEY_LENGTH = 200
 
@@ -87,7 +97,7 @@ def phrase_terms(key: str) -> list[str]:
     terms: list[str] = []
     for form, following in zip(forms, (*forms[1:], ""), strict=True):
         if not is_unspaced(form):
-            terms.append(fold_accents(form))
+            terms.append(russian_stem(fold_accents(form)))
         elif following:
             terms.append(form + following if is_unspaced(following) else form)
     return terms

@@ -2,7 +2,8 @@
 
 Words of spaced scripts are casefolded runs of letters and digits. In scripts without spaces (CJK, Thai …) each
 character is a word. They are indexed as overlapping pairs (bigrams), so that any name of two characters is found.
-Content terms are the stems of a text without its stop words, so that "printed" matches "printing".
+Russian words are indexed by their stems, since most stand in another case than the question asks for; English words as
+they are. Content terms are the stems of a text without its stop words, so that "printed" matches "printing".
 """
 
 import math
@@ -18,7 +19,7 @@ from typing import NamedTuple, overload
 
 from quipu.text.unicode import MARKS, UNSPACED, is_unspaced
 
-TOKENIZER_IDENTITY = "quipu-words/2"
+TOKENIZER_IDENTITY = "quipu-words/3"
 MAX_ACRONYM_LENGTH = 6
 MIN_SEGMENT = 3  # words of two characters are indexed as pairs already
 
@@ -241,9 +242,14 @@ def contains_word(text: str) -> bool:
 def index_terms(words: Words) -> list[str]:
     """Return the terms that full-text search indexes for these words.
 
-    A word of a spaced script is a term. A run of an unspaced script gives overlapping pairs and then its last
-    character, so that a search for one character finds it anywhere.
+    A word of a spaced script is a term, a Russian one by its stem. A run of an unspaced script gives overlapping pairs
+    and then its last character, so that a search for one character finds it anywhere.
     """
+    return [russian_stem(term) for term in _words_and_pairs(words)]
+
+
+def _words_and_pairs(words: Words) -> list[str]:
+    """Return the words as they are written, and the pairs and last characters of unspaced scripts."""
     terms = list(words.terms)
     if words.has_unspaced:
         forms = words.forms
@@ -254,13 +260,16 @@ def index_terms(words: Words) -> list[str]:
 
 
 def query_terms(text: str) -> list[str]:
-    """Return the distinct terms of a question in order of appearance.
+    """Return the distinct terms of a question in order of appearance, without stop words if any other term is left.
 
-    A run of two or more unspaced characters gives only its pairs.
+    Stop words would together weigh more than one rare word in a small index. An acronym ("IT", "WHO") is none. A run of
+    two or more unspaced characters gives only its pairs.
     """
     words = split_words(text)
-    terms = zip(index_terms(words), words.forms, _continues_run(words), strict=True)
-    return list(dict.fromkeys(term for term, form, continues in terms if not (continues and term == form)))
+    columns = zip(_words_and_pairs(words), words.forms, words.kinds, _continues_run(words), strict=True)
+    terms = [(term, kind) for term, form, kind, continues in columns if not (continues and term == form)]
+    content = [term for term, kind in terms if term not in STOP_WORDS or kind == ACRONYM]
+    return list(dict.fromkeys(map(russian_stem, content or [term for term, _ in terms])))
 
 
 def _continues_run(words: Words) -> list[bool]:
@@ -314,7 +323,7 @@ def _unspaced_runs(words: Words) -> Iterator[str]:
 
 def content_terms(words: Words) -> list[str]:
     """Return the stems of `words` in order, without stop words. Unspaced scripts give pairs of characters instead."""
-    return [stem(term) for term in index_terms(words) if term not in STOP_WORDS and not _is_one_character(term)]
+    return [stem(term) for term in _words_and_pairs(words) if term not in STOP_WORDS and not _is_one_character(term)]
 
 
 def content_terms_of(text: str) -> list[str]:
@@ -333,6 +342,11 @@ def stem(term: str) -> str:
         if len(term) - len(ending) >= MIN_STEM and term.endswith(ending):
             return term[: -len(ending)]
     return term
+
+
+def russian_stem(term: str) -> str:
+    """Return the stem of a Russian term, and any other term as it is."""
+    return term if term.isascii() or not _CYRILLIC.search(term) else stem(term)
 
 
 def nearness(texts: Sequence[str], terms: Sequence[str], reach: int) -> list[float]:

@@ -20,7 +20,7 @@ from quipu.retrieve.strategy import Tools
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.text.names import entity_key
-from quipu.text.words import query_terms
+from quipu.text.words import index_terms, split_words
 from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 
@@ -43,7 +43,7 @@ class WordEmbedder:
         self.calls.append(tuple(texts))
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
-            for term in query_terms(text):
+            for term in index_terms(split_words(text)):
                 vectors[row, int(digest(term), 16) % self.dimension] = 1.0
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return (vectors / np.where(norms > 0, norms, 1)).astype(np.float32)
