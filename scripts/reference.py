@@ -25,6 +25,7 @@ from quipu.parse import limits
 from quipu.parse.formats import FORMATS
 from quipu.prompts.catalog import PROMPTS
 from quipu.retrieve import STRATEGIES, Strategy, strategies_by_options
+from quipu.server.app import OPERATIONS
 from quipu.settings import CONFIG_NAME, ENVIRONMENT_PREFIX, KEY_VARIABLES, Settings, effective
 from quipu.settings.sources import SECRETS_NAME
 from quipu.settings.tables import fields_of_tables
@@ -343,8 +344,36 @@ def formats_page() -> str:
     return "\n".join([*lines, ""])
 
 
+def api_page() -> str:
+    """Return the page of every operation of the server."""
+    lines = [
+        "# REST API",
+        "",
+        "`quipu serve` answers these operations. `/api/v1/openapi.json` describes every field of requests and replies",
+        "(OpenAPI 3.1). A workspace is an index: `default`, or with `--root` the name of a folder. A permission",
+        "includes those before it: read, write, admin.",
+    ]
+    for tag in dict.fromkeys(operation.subject for operation in OPERATIONS):
+        lines += [
+            "",
+            f"## {tag.replace('_', ' ').capitalize()}",
+            "",
+            "| operation | key | what it does |",
+            "|---|---|---|",
+        ]
+        for operation in OPERATIONS:
+            if operation.subject == tag:
+                summary = (inspect.getdoc(operation.function) or "").partition("\n\n")[0].replace("\n", " ")
+                path = operation.path.replace(":path}", "}").replace("/api/v1/workspaces/{workspace}", "…")
+                permission = operation.permission.value if operation.permission else "–"
+                lines.append(f"| `{operation.method} {path}` | {permission} | {summary} |")
+    lines += ["", "`…` stands for `/api/v1/workspaces/{workspace}`.", ""]
+    return "\n".join(lines)
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "settings.md": settings_page,
+    "api.md": api_page,
     "commands.md": commands_page,
     "strategies.md": strategies_page,
     "formats.md": formats_page,

@@ -7,15 +7,17 @@ key, every request needs one: behind a reverse proxy, all requests come from thi
 import hashlib
 import hmac
 import json
+import mmap
 import os
 import secrets
 import time
-from collections import OrderedDict
+from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
@@ -29,7 +31,8 @@ KEYS_FILE = "keys.json"
 COOKIE = "quipu_key"
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 _PREFIX = "quipu"
-_MAX_SENDERS = 10_000  # whose calls are counted at the same time
+N_BUCKETS = 4_096
+Buckets: TypeAlias = "array[float] | memoryview[float]"
 
 
 class Permission(StrEnum):
@@ -155,29 +158,47 @@ class KeyFile:
 
 
 class RateLimit:
-    """A token bucket for each sender: `per_minute` calls a minute, and as many at once as a tenth of that."""
+    """A token bucket for each sender: `per_minute` calls a minute, and as many at once as a tenth of that.
 
-    def __init__(self, per_minute: float, now: Callable[[], float] = time.monotonic) -> None:
+    The buckets are numbers in `full_at`: the time in seconds when a bucket will be full again (GCRA). Processes that
+    share this memory share the limit. Senders whose names fall on the same number share a bucket.
+    """
+
+    def __init__(
+        self,
+        per_minute: float,
+        full_at: "Buckets | None" = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._interval_s = 60 / per_minute
-        self._burst_s = 6.0
+        self._burst_s = max(6.0, self._interval_s)
+        self._full_at = full_at if full_at is not None else array("d", bytes(8 * N_BUCKETS))
         self._now = now
-        self._free_at: OrderedDict[str, float] = OrderedDict()  # when the bucket of a sender will be full again
 
     def check(self, sender: str) -> None:
         """Count a call. Raises RequestRefused (429), with the time to wait, if the bucket is empty."""
         now = self._now()
-        free_at = max(self._free_at.pop(sender, now), now)
-        wait_s = free_at + self._interval_s - now - max(self._burst_s, self._interval_s)
-        self._free_at[sender] = free_at if wait_s > 0 else free_at + self._interval_s
-        while len(self._free_at) > _MAX_SENDERS:
-            self._free_at.popitem(last=False)
-        if wait_s > 0:
+        bucket = int.from_bytes(hashlib.sha256(sender.encode()).digest()[:4]) % len(self._full_at)
+        full_at = max(self._full_at[bucket], now) + self._interval_s
+        wait_s = full_at - now - self._burst_s
+        if wait_s > 1e-9:
             raise RequestRefused(
                 429,
                 f"More than {60 / self._interval_s:,.0f} calls a minute.",
-                remedy=f"Try again in {wait_s:.0f} seconds.",
+                remedy=f"Try again in {max(wait_s, 1):.0f} seconds.",
                 headers={"retry-after": f"{max(wait_s, 1):.0f}"},
             )
+        self._full_at[bucket] = full_at
+
+
+def shared_buckets(path: Path) -> tuple[Buckets, Buckets]:
+    """Return the buckets of calls and of failures, in a file that all processes of a server map into their memory."""
+    size = 2 * 8 * N_BUCKETS
+    with path.open("ab") as file:
+        file.truncate(size)
+    with path.open("r+b") as file:
+        numbers = memoryview(mmap.mmap(file.fileno(), size)).cast("d")
+    return numbers[:N_BUCKETS], numbers[N_BUCKETS:]
 
 
 class Access:

@@ -1,6 +1,7 @@
 """Administration: the health of the server, its workspaces, and the strategies, settings and usage of one."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, replace
 
 from pydantic import Field
 from starlette.responses import Response
@@ -56,6 +57,22 @@ class NewWorkspace(WireBody):
 async def health() -> Health:
     """Return that the server answers. No key is needed."""
     return Health()
+
+
+@operation("GET", "/ready", None)
+async def ready(call: Call) -> Health:
+    """Return that the workspaces can be read; fails while they cannot. No key is needed."""
+    await asyncio.to_thread(call.server.workspaces.names)
+    return Health()
+
+
+@operation("GET", "/metrics", Permission.READ, media_type="text/plain")
+async def metrics(call: Call) -> Response:
+    """Return what this process counted, in the format of Prometheus: requests, stages, cost, and open workspaces."""
+    for name, kb in call.server.workspaces.open_engines():
+        if call.caller.opens(name):
+            call.server.metrics.set_status(name, await kb.status())
+    return Response(call.server.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @operation("GET", "/api/v1/version", Permission.READ)
@@ -131,9 +148,9 @@ def _session(key: AccessKey) -> Session:
 
 
 @operation("GET", f"{WORKSPACE}/status", Permission.READ)
-async def status(kb: Quipu) -> IndexStatus:
+async def status(kb: Quipu, workspace: str) -> IndexStatus:
     """Return the size of the index, its queue, and which derivations are fresh, stale or missing."""
-    return await kb.status()
+    return replace(await kb.status(), path=workspace)  # nobody needs to know where it is on this machine
 
 
 @operation("GET", f"{WORKSPACE}/usage", Permission.READ)
@@ -153,6 +170,8 @@ async def list_strategies() -> list[StrategyFacts]:
 
 OPERATIONS = operations_of(
     health,
+    ready,
+    metrics,
     version,
     open_session,
     show_session,

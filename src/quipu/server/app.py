@@ -1,6 +1,8 @@
 """Application: all routes of the server, and what surrounds each of them."""
 
+import logging
 import secrets
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -14,10 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import quipu
 from quipu.server import administration, documents, graph, questions
-from quipu.server.components import ServerComponents, ServerOptions
+from quipu.server.components import ServerComponents
 from quipu.server.openapi import openapi_document
-from quipu.server.operations import Operation
-from quipu.server.wire import RequestRefused, json_response, problem_response
+from quipu.server.operations import Operation, OperationEndpoint
+from quipu.server.wire import RequestRefused, json_response, problem_of, problem_response
 
 OPERATIONS: tuple[Operation, ...] = (
     *administration.OPERATIONS,
@@ -25,6 +27,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *documents.OPERATIONS,
     *graph.OPERATIONS,
 )
+_log = logging.getLogger(__name__)
 # Nothing of the server may be framed, guessed to be another type, or load code from elsewhere.
 SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
@@ -49,7 +52,7 @@ def make_app(server: ServerComponents) -> Starlette:
     routes = [operation.route(server) for operation in OPERATIONS]
     return Starlette(
         routes=[*routes, Route("/api/v1/openapi.json", openapi)],
-        middleware=[Middleware(_RequestGuard, options=server.options)],
+        middleware=[Middleware(_RequestGuard, server=server)],
         lifespan=lifespan,
         exception_handlers={404: _no_route, 405: _no_route},
     )
@@ -59,24 +62,27 @@ async def _no_route(request: Request, error: Exception) -> Response:
     status = getattr(error, "status_code", 404)
     message = f"There is no {request.method} {request.url.path}." if status == 404 else "This path has other methods."
     refused = RequestRefused(status, message, remedy="/api/v1/openapi.json lists what there is.")
-    return problem_response(refused, request.scope.get("request_id", ""))
+    return problem_response(problem_of(refused, request.scope.get("request_id", "")), {})
 
 
 class _RequestGuard:
     """Surrounds every request: gives it an id, checks its Host header, and adds the security headers."""
 
-    def __init__(self, app: ASGIApp, options: ServerOptions) -> None:
+    def __init__(self, app: ASGIApp, server: ServerComponents) -> None:
         self._app = app
-        self._options = options
+        self._server = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         request_id = scope["request_id"] = secrets.token_hex(8)
+        start, status = time.perf_counter(), 0
 
         async def send_with_headers(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
+                status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["x-request-id"] = request_id
                 for name, value in SECURITY_HEADERS.items():
@@ -87,13 +93,32 @@ class _RequestGuard:
             self._check(Headers(scope=scope))
             await self._app(scope, receive, send_with_headers)
         except RequestRefused as error:
-            await problem_response(error, request_id)(scope, receive, send_with_headers)
+            response = problem_response(problem_of(error, request_id), error.headers)
+            await response(scope, receive, send_with_headers)
+        finally:
+            self._count(scope, status, time.perf_counter() - start)
+
+    def _count(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count and log a request: its operation, never its path, its parameters or its key."""
+        endpoint = scope.get("endpoint")
+        operation = endpoint.name if isinstance(endpoint, OperationEndpoint) else "none"
+        self._server.metrics.count_request(operation, status, seconds)
+        _log.info(
+            "request",
+            extra={
+                "request_id": scope["request_id"],
+                "operation": operation,
+                "status": status,
+                "ms": round(1_000 * seconds, 1),
+            },
+        )
 
     def _check(self, headers: Headers) -> None:
         """Raise RequestRefused for a foreign Host: a page that points its own name at this machine (DNS rebinding)."""
         host = headers.get("host", "").lower()
         name = host if host.endswith("]") else host.rpartition(":")[0] if ":" in host else host
-        if name not in self._options.hosts and "*" not in self._options.hosts:
+        hosts = self._server.options.hosts
+        if name not in hosts and "*" not in hosts:
             raise RequestRefused(
                 421, "The Host header is not a name of this server.", remedy="Allow it: quipu serve --allow-host NAME"
             )

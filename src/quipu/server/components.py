@@ -1,15 +1,17 @@
 """Components: what all requests of a server share."""
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Self
 
 from pydantic import ValidationError
 from starlette.requests import Request
 
 from quipu.errors import QuipuError
-from quipu.server.access import KEYS_FILE, Access, KeyFile, RateLimit
-from quipu.server.wire import RequestRefused
+from quipu.server.access import KEYS_FILE, Access, KeyFile, RateLimit, shared_buckets
+from quipu.server.metrics import Metrics
+from quipu.server.wire import Problem, RequestRefused, problem_of
 from quipu.server.workspaces import Workspaces
 
 _log = logging.getLogger(__name__)
@@ -21,7 +23,7 @@ class ServerOptions:
 
     `calls_per_minute` is the limit of each key, `failures_per_minute` that of wrong keys from one address. A body must
     arrive within `body_s` seconds, and a reply that is not streamed must be ready after `reply_s`. When the server is
-    asked to end, open streams have `graceful_s`.
+    asked to end, open streams have `graceful_s`. With `log_json`, every request is logged on stderr as a line of JSON.
     """
 
     host: str = "127.0.0.1"
@@ -31,9 +33,11 @@ class ServerOptions:
     max_upload_bytes: int = 100 << 20
     calls_per_minute: float = 6_000
     failures_per_minute: float = 60
+    max_connections: int = 2_000
     body_s: float = 30
     reply_s: float = 600
     graceful_s: int = 5
+    log_json: bool = False
 
     @property
     def is_loopback(self) -> bool:
@@ -47,19 +51,30 @@ class ServerComponents:
 
     workspaces: Workspaces
     access: Access
+    metrics: Metrics = field(default_factory=Metrics)
     options: ServerOptions = field(default_factory=ServerOptions)
 
     @classmethod
-    def of(cls, workspaces: Workspaces, options: ServerOptions | None = None) -> Self:
-        """Return the components of a server of these workspaces; its keys are in the folder of the workspaces."""
+    def of(cls, workspaces: Workspaces, options: ServerOptions | None = None, counts: Path | None = None) -> Self:
+        """Return the components of a server of these workspaces; its keys are in the folder of the workspaces.
+
+        `counts` is the file in which several processes count calls together.
+        """
         options = options or ServerOptions()
+        calls, failures = shared_buckets(counts) if counts else (None, None)
         access = Access(
             KeyFile(workspaces.folder / KEYS_FILE),
             is_open=options.is_loopback,
-            calls=RateLimit(options.calls_per_minute),
-            failures=RateLimit(options.failures_per_minute),
+            calls=RateLimit(options.calls_per_minute, calls),
+            failures=RateLimit(options.failures_per_minute, failures),
         )
         return cls(workspaces=workspaces, access=access, options=options)
+
+    def problem(self, error: Exception, request: Request) -> Problem:
+        """Return what the sender of a request may know about an error."""
+        problem = problem_of(error, request.scope.get("request_id", ""))
+        without_paths = self.workspaces.without_paths
+        return replace(problem, detail=without_paths(problem.detail), remedy=without_paths(problem.remedy))
 
     def report(self, error: Exception, request: Request) -> None:
         """Log an error that nobody raised on purpose, without anything of the request but its id."""

@@ -53,7 +53,7 @@ def _entry(operation: Operation, schemas: Mapping[tuple[str, str], Any]) -> dict
     entry: dict[str, Any] = {
         "operationId": name,
         "summary": summary.replace("\n", " ").rstrip("."),
-        "tags": [operation.tag or operation.function.__module__.rpartition(".")[2]],
+        "tags": [operation.subject],
         "responses": {
             str(operation.status): {"description": "The result.", "content": {operation.media_type: content}},
             "default": {

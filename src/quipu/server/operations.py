@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from quipu.engine import Quipu
 from quipu.server.access import NOBODY, AccessKey, Permission, check_origin
-from quipu.server.wire import RequestRefused, json_response, problem_response
+from quipu.server.wire import Problem, RequestRefused, headers_of, json_response, problem_response
 
 if TYPE_CHECKING:
     from quipu.server.components import ServerComponents
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 CLOSED = ConfigDict(extra="forbid", strict=True, frozen=True)
 _PARSED = ConfigDict(extra="forbid", frozen=True)  # a query string holds text only
 Function = TypeVar("Function", bound=Callable[..., Awaitable[object]])
-ErrorRenderer = Callable[[Exception, str], Response]
+ErrorRenderer = Callable[[Problem, Mapping[str, str]], Response]
 
 
 class WireBody(BaseModel):
@@ -81,6 +81,11 @@ class Operation:
     reads_body: bool = False
     path_parameters: frozenset[str] = field(default_factory=frozenset)
 
+    @property
+    def subject(self) -> str:
+        """What the operation is about: the name of its module, unless a `tag` says otherwise."""
+        return self.tag or self.function.__module__.rpartition(".")[2]
+
     @cached_property
     def hints(self) -> Mapping[str, Any]:
         """The types of the function's parameters, and of its result under "return"."""
@@ -110,7 +115,7 @@ class Operation:
 
     def route(self, server: "ServerComponents") -> Route:
         """Return the route that serves this operation."""
-        return Route(self.path, _OperationEndpoint(self, server), methods=[self.method], name=self.function.__name__)
+        return Route(self.path, OperationEndpoint(self, server), methods=[self.method], name=self.function.__name__)
 
 
 def operation(
@@ -144,8 +149,13 @@ def operations_of(*functions: Callable[..., Awaitable[object]]) -> tuple[Operati
     return tuple(function.operation for function in functions)  # type: ignore[attr-defined]
 
 
-class _OperationEndpoint:
+class OperationEndpoint:
     """Serves one operation: checks the caller, reads the request, runs the function, writes its result."""
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return self._operation.function.__name__
 
     def __init__(self, described: Operation, server: "ServerComponents") -> None:
         self._operation = described
@@ -162,7 +172,7 @@ class _OperationEndpoint:
                 await self._respond(call, kb, send)
         except Exception as error:
             self._server.report(error, request)
-            response = self._operation.render_error(error, request.scope.get("request_id", ""))
+            response = self._operation.render_error(self._server.problem(error, request), headers_of(error))
             await response(scope, receive, send)
 
     def _checked(self, request: Request) -> Call:

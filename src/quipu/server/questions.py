@@ -16,8 +16,8 @@ from quipu.model.results import RetrievedPassage, SearchResult
 from quipu.retrieve import strategies_by_options
 from quipu.retrieve.question import NO_OPTIONS
 from quipu.server.access import Permission
-from quipu.server.operations import WireBody, operation, operations_of
-from quipu.server.wire import event_stream, problem_of, sent_event
+from quipu.server.operations import Call, WireBody, operation, operations_of
+from quipu.server.wire import event_stream, sent_event
 
 WORKSPACE = "/api/v1/workspaces/{workspace}"
 
@@ -68,36 +68,40 @@ class ExplainedQuestion(Question):
 
 
 @operation("POST", f"{WORKSPACE}/query", Permission.READ)
-async def query(kb: Quipu, body: Question) -> Answer:
+async def query(kb: Quipu, call: Call, body: Question) -> Answer:
     """Answer a question, with citations.
 
     Without a language model the answer quotes the documents. The trace says how the answer was found.
     """
-    return await kb.query(body.question, **_options(body))
+    answer = await kb.query(body.question, **_options(body))
+    call.server.metrics.count_answer(answer)
+    return answer
 
 
 @operation("POST", f"{WORKSPACE}/query/stream", Permission.READ, media_type="text/event-stream")
-async def stream_query(kb: Quipu, body: Question) -> Response:
+async def stream_query(kb: Quipu, call: Call, body: Question) -> Response:
     """Answer a question in pieces while the answer is made.
 
     Server-sent events: `stage` says what is done from now on, `text` is a piece of the answer, `answer` is the whole
     answer with its citations, `problem` an error; the last event is `answer` or `problem`.
     """
-    return event_stream(_answer_events(kb, body))
+    return event_stream(_answer_events(kb, call, body))
 
 
-async def _answer_events(kb: Quipu, body: Question) -> AsyncIterator[bytes]:
+async def _answer_events(kb: Quipu, call: Call, body: Question) -> AsyncIterator[bytes]:
     try:
         async with aclosing(kb.stream(body.question, **_options(body))) as pieces:
             async for piece in pieces:
                 if piece.answer is not None:
+                    call.server.metrics.count_answer(piece.answer)
                     yield sent_event("answer", piece.answer)
                 elif piece.stage:
                     yield sent_event("stage", {"stage": piece.stage})
                 else:
                     yield sent_event("text", {"text": piece.text})
     except Exception as error:
-        yield sent_event("problem", problem_of(error))
+        call.server.report(error, call.request)
+        yield sent_event("problem", call.server.problem(error, call.request))
 
 
 @operation("POST", f"{WORKSPACE}/evidence", Permission.READ)

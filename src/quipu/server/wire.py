@@ -118,10 +118,9 @@ def headers_of(error: Exception) -> dict[str, str]:
     return {}
 
 
-def problem_response(error: Exception, request_id: str = "") -> Response:
-    """Return the response for an error in the native API."""
-    problem = problem_of(error, request_id)
-    return Response(json_bytes(problem), problem.status, headers_of(error), media_type="application/problem+json")
+def problem_response(problem: Problem, headers: Mapping[str, str]) -> Response:
+    """Return the response for a problem in the native API."""
+    return Response(json_bytes(problem), problem.status, dict(headers), media_type="application/problem+json")
 
 
 def json_bytes(value: object) -> bytes:

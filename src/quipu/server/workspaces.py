@@ -82,6 +82,14 @@ class Workspaces:
         path = self._path(name)
         return path is not None and (self._places.root is None or _has_index(path))
 
+    def open_engines(self) -> list[tuple[str, Quipu]]:
+        """Return the names and engines of the workspaces that are open now."""
+        return [(name, workspace.engine) for name, workspace in self._open.items()]
+
+    def without_paths(self, text: str) -> str:
+        """Return a message without the folder of the workspaces: where it is concerns nobody outside."""
+        return text.replace(f"{self.folder}/", "").replace(str(self.folder), "the index")
+
     @asynccontextmanager
     async def use(self, name: str) -> AsyncIterator[Quipu]:
         """Keep the engine of a workspace open during the block. Raises NotFound where there is no such workspace."""

@@ -118,7 +118,8 @@ async def test_every_operation_is_described_and_needs_a_permission() -> None:
     assert set(described) == {(operation.method, operation.path.replace(":path}", "}")) for operation in OPERATIONS}
     assert all(entry["summary"] for entry in described.values())
     without_key = {key for key, entry in described.items() if "security" not in entry}
-    assert without_key == {("GET", "/health"), ("POST", "/api/v1/session"), ("DELETE", "/api/v1/session")}
+    session = "/api/v1/session"
+    assert without_key == {("GET", "/health"), ("GET", "/ready"), ("POST", session), ("DELETE", session)}
 
 
 async def test_workspaces_are_created_listed_and_deleted(tmp_path: Path) -> None:
@@ -138,3 +139,51 @@ async def test_a_workspace_cannot_have_a_name_that_leads_elsewhere(tmp_path: Pat
     async with http_client(ServerComponents.of(Workspaces(root=tmp_path))) as client:
         assert (await client.post("/api/v1/workspaces", json={"name": name})).status_code == 422
     assert Workspaces(root=tmp_path).names() == []
+
+
+async def test_metrics_count_requests_and_answers_without_their_words(client: httpx.AsyncClient) -> None:
+    await client.post(f"{KB}/query", json={"question": "Whom did Ada Lovelace write to?"})
+    await client.get(f"{KB}/documents/secret-name")
+    metrics = (await client.get("/metrics")).text
+    assert 'quipu_answers_total{generator="extractive",strategy="weave"} 1.0' in metrics
+    assert 'quipu_request_seconds_count{operation="show_document",status="404"} 1.0' in metrics
+    assert 'quipu_documents{workspace="default"} 1.0' in metrics
+    assert "Lovelace" not in metrics
+    assert "secret-name" not in metrics
+
+
+async def test_requests_are_logged_by_operation_without_their_words(
+    client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="quipu.server"):
+        await client.get(f"{KB}/search?text=secret", headers={"authorization": "Bearer secret-key"})
+        await client.get(f"{KB}/documents/secret-name")
+    assert [record.__dict__["operation"] for record in caplog.records] == ["search", "show_document"]
+    assert not [record for record in caplog.records if "secret" in str(record.__dict__)]
+
+
+async def test_no_reply_says_where_the_index_is(client: httpx.AsyncClient, index: Path) -> None:
+    for path in ("status", "documents", "documents/letters/1.md", "usage", "entities/Ada Lovelace"):
+        assert str(index.parent) not in (await client.get(f"{KB}/{path}")).text
+
+
+async def test_an_error_of_the_engine_does_not_say_where_the_index_is(index: Path) -> None:
+    workspaces = Workspaces(index=index / "deeper")
+    (index / "deeper").write_text("no folder", encoding="utf-8")
+    async with http_client(ServerComponents.of(workspaces)) as client:
+        response = await client.get(f"{KB}/status")
+        assert response.status_code >= 400
+        assert str(index) not in response.text
+
+
+async def test_an_error_nobody_raised_on_purpose_says_only_its_request(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: object) -> None:
+        raise RuntimeError("inside /srv/secret")
+
+    monkeypatch.setattr("quipu.engine.Quipu.usage", fail)
+    response = await client.get(f"{KB}/usage")
+    assert response.status_code == 500
+    assert "secret" not in response.text
+    assert response.json()["request_id"] in caplog.text

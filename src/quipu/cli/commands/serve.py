@@ -1,6 +1,5 @@
 """`quipu serve`: the engine over HTTP."""
 
-import asyncio
 from pathlib import Path
 
 import click
@@ -23,23 +22,47 @@ from quipu.cli.options import QuipuCommand, load_settings, shared
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8787, show_default=True, type=click.IntRange(0, 65_535), help="0: any free port.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Also answer to this name in Host headers.")
-def command(root: Path | None, host: str, port: int, hosts: tuple[str, ...]) -> None:
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that serve.")
+@click.option(
+    "--max-upload", default=100, show_default=True, type=click.IntRange(1), metavar="MIB", help="Largest document."
+)
+@click.option(
+    "--calls-per-minute", default=6_000.0, show_default=True, type=click.FloatRange(1), help="Limit of each key."
+)
+@click.option("--log-json", is_flag=True, help="Log each request on stderr, as a line of JSON.")
+def command(
+    *,
+    root: Path | None,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    workers: int,
+    max_upload: int,
+    calls_per_minute: float,
+    log_json: bool,
+) -> None:
     """Serve an index over HTTP, or every index below a folder.
 
     Without --root there is one workspace, `default`: the index of --index, which is created if it does not exist. Only
     programs on this machine can connect, and need no key until `quipu keys create` made one. Ctrl-C ends the server;
     unfinished work continues at the next start.
     """
-    from quipu.server import ServerComponents, ServerOptions, Workspaces, serve
+    from quipu.server import ServerOptions, ServerPlan, serve
 
     if root is not None and shared().index:
         raise click.UsageError("Give --index DIR for one index, or --root DIR for all below a folder, not both.")
-    options = ServerOptions(host=host, port=port)
-    options = ServerOptions(host=host, port=port, hosts=(*options.hosts, *hosts))
-    workspaces = Workspaces(index=None if root else load_settings().index.absolute(), root=root)
-
-    server = ServerComponents.of(workspaces, options)
-    if not options.is_loopback and not server.access.has_keys:
+    names = (*ServerOptions().hosts, *hosts)
+    options = ServerOptions(
+        host=host,
+        port=port,
+        hosts=names,
+        max_upload_bytes=max_upload << 20,
+        calls_per_minute=calls_per_minute,
+        log_json=log_json,
+    )
+    index = None if root else load_settings().index.absolute()
+    plan = ServerPlan(index=index, root=root and root.absolute(), options=options, n_workers=workers)
+    if not options.is_loopback and not plan.components().access.has_keys:
         root_option = f" --root {root}" if root else ""
         raise click.UsageError(
             f"--host {host} lets other machines connect, so a key is needed. "
@@ -47,8 +70,8 @@ def command(root: Path | None, host: str, port: int, hosts: tuple[str, ...]) -> 
         )
 
     def announce(address: str) -> None:
-        click.echo(f"Serving {root or shared().index or 'the index'} at {address}", err=True)
+        click.echo(f"Serving {root or index} at {address}", err=True)
         click.echo(f"  API      {address}/api/v1/openapi.json", err=True)
         click.echo("Ctrl-C ends the server.", err=True)
 
-    asyncio.run(serve(server, announce))
+    serve(plan, announce)
