@@ -33,7 +33,15 @@ if TYPE_CHECKING:
     from quipu.model.event import DocumentDone, Event, Progress
     from quipu.model.evidence import Evidence, Explanation, Trace
     from quipu.model.query import Budget, Condition, Filter, Query, Turn
-    from quipu.model.results import AddResult, ImportResult, IndexStatus, RefreshResult, RemoveResult, RetrievedPassage
+    from quipu.model.results import (
+        AddResult,
+        EnqueuedDocuments,
+        ImportResult,
+        IndexStatus,
+        RefreshResult,
+        RemoveResult,
+        RetrievedPassage,
+    )
     from quipu.model.tuning import TuningResult
     from quipu.model.usage import Estimate, UsageRow
     from quipu.retrieve.mix import MixWeights
@@ -57,6 +65,7 @@ __all__ = [
     "Document",
     "DocumentDone",
     "DocumentStatus",
+    "EnqueuedDocuments",
     "Estimate",
     "Event",
     "Evidence",
@@ -106,6 +115,7 @@ _LAZY = {
     "quipu.model.query": ("Budget", "Condition", "Filter", "Query", "Turn"),
     "quipu.model.results": (
         "AddResult",
+        "EnqueuedDocuments",
         "ImportResult",
         "RefreshResult",
         "RemoveResult",

@@ -173,6 +173,7 @@ class BlockingQuipu:
     # ---- documents in
 
     add = _blocking(Quipu.add)
+    enqueue = _blocking(Quipu.enqueue)
     estimate = _blocking(Quipu.estimate)
     tune = _blocking(Quipu.tune)
     add_text = _blocking(Quipu.add_text)

@@ -607,3 +607,16 @@ async def test_a_removal_tells_what_was_brought_up_to_date(tmp_path: Path) -> No
         await kb.add_text(KHAN, id="khan")
         report = await kb.remove(["polo", "polo"])
         assert (report.removed, report.refreshed.is_complete, report.refreshed.usage) == (("polo",), True, ())
+
+
+async def test_enqueued_documents_wait_until_someone_works_through_the_queue(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("Ada wrote to Charles.", encoding="utf-8")
+    (tmp_path / "b.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
+    async with await open_engine(Settings(index=tmp_path / "kb")) as kb:
+        enqueued = await kb.enqueue(tmp_path / "a.md", tmp_path / "b.png")
+        assert enqueued.added == ("a.md",)
+        assert [name for name, _ in enqueued.unreadable] == ["b.png"]
+        assert [document.status.value for document in await kb.documents()] == ["queued"]
+        assert (await kb.resume()).n_resumed == 1
+        assert (await kb.enqueue(tmp_path / "a.md")).unchanged == ("a.md",)
+        assert [document.status.value for document in await kb.documents()] == ["ready"]

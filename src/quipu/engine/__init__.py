@@ -5,7 +5,7 @@ query    strategy(query, view, tools) → Evidence → pack → render → gener
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any, Self, Unpack
 
 from quipu.derive.embedding import embed_stale
-from quipu.engine import lookups
 from quipu.engine.answering import answer_question, find_evidence, find_passages, ignore_piece, search, stream_answer
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
@@ -27,30 +26,27 @@ from quipu.engine.ingestion import (
     ingest_imported_graph,
     work_until_finished,
 )
+from quipu.engine.lookups import Lookups, unique_ids
 from quipu.engine.refresh import RefreshScope, derivation_lease, drop_derivations, refresh_index
 from quipu.engine.status import DerivationStates, plan_refresh, read_status
 from quipu.ingest.queue import EnqueueResult, enqueue_documents, remove_documents
-from quipu.ingest.sources import text_source
+from quipu.ingest.sources import FoundSource, text_source
 from quipu.model.answer import Answer, AnswerPiece, Comparison, PieceSink
 from quipu.model.chunking import Chunking
-from quipu.model.delta import ChunkFacts, Delta
+from quipu.model.delta import Delta
 from quipu.model.derivation import DerivationState
-from quipu.model.document import Document, DocumentListing, Metadata, SourceDocument
+from quipu.model.document import Metadata, SourceDocument
 from quipu.model.event import EventSink, ignore_event
 from quipu.model.evidence import Evidence, Explanation
-from quipu.model.query import Filter, Query
+from quipu.model.query import Query
 from quipu.model.results import (
     AddResult,
-    DocumentDetails,
-    EntityDetails,
+    EnqueuedDocuments,
     ImportResult,
     IndexStatus,
     RefreshResult,
-    RelationDetails,
     RemoveResult,
-    ReportDetails,
     RetrievedPassage,
-    SearchResult,
 )
 from quipu.model.tuning import TuningResult
 from quipu.model.usage import Estimate, UsageRow
@@ -62,7 +58,7 @@ from quipu.wrap.meter import span
 __all__ = ["Components", "Quipu"]
 
 
-class Quipu(GraphPages):
+class Quipu(Lookups, GraphPages):
     """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
 
     def __init__(self, components: Components) -> None:
@@ -105,12 +101,45 @@ class Quipu(GraphPages):
         """
         run = IngestRun(self._components)
         documents = collect_sources(sources, self._components, root, metadata)
+        with span("quipu.add"):
+            enqueued = await self._enqueue(documents, run, chunking, on_event, reread=reread)
+            return await self._finish(enqueued, on_event, run)
+
+    async def enqueue(
+        self,
+        *sources: str | Path | SourceDocument,
+        root: Path | None = None,
+        metadata: Metadata | None = None,
+        chunking: Chunking | None = None,
+        reread: bool = False,
+    ) -> EnqueuedDocuments:
+        """Put files, folders or documents into the queue, durably, and return at once; `resume` works through it.
+
+        The arguments are those of `add`. A file that cannot be read is part of the result, not an error.
+        """
+        run = IngestRun(self._components)
+        documents = collect_sources(sources, self._components, root, metadata)
+        enqueued = await self._enqueue(documents, run, chunking, ignore_event, reread=reread)
+        return EnqueuedDocuments(
+            added=tuple(enqueued.added),
+            updated=tuple(enqueued.updated),
+            unchanged=tuple(enqueued.unchanged),
+            unreadable=tuple((bad.id, str(bad.error)) for bad in enqueued.unreadable),
+        )
+
+    async def _enqueue(
+        self,
+        documents: Iterable[FoundSource],
+        run: IngestRun,
+        chunking: Chunking | None,
+        on_event: EventSink,
+        *,
+        reread: bool,
+    ) -> EnqueueResult:
         config = run.components.ingest_config
         check = partial(self._model_check.check, run.components.models, config.extractor)
         config = config.with_chunking(chunking)
-        with span("quipu.add"):
-            enqueued = await enqueue_documents(documents, self._store, config, on_event, check, reread=reread)
-            return await self._finish(enqueued, on_event, run)
+        return await enqueue_documents(documents, self._store, config, on_event, check, reread=reread)
 
     async def estimate(
         self,
@@ -186,7 +215,7 @@ class Quipu(GraphPages):
 
     async def remove(self, ids: Sequence[str], on_event: EventSink = ignore_event) -> RemoveResult:
         """Remove documents with all facts that no other document states. Raises NotFound naming unknown ids."""
-        ids = lookups.unique_ids(ids)
+        ids = unique_ids(ids)
         await self._check_documents(ids)
         await remove_documents(ids, self._store, on_event)
         return RemoveResult(removed=ids, refreshed=await self.refresh(on_event=on_event))
@@ -196,13 +225,13 @@ class Quipu(GraphPages):
 
         Raises NotFound naming an unknown id.
         """
-        ids = lookups.unique_ids(ids)
+        ids = unique_ids(ids)
         await self._check_documents(ids)
         return len((await self._store.commit(Delta(cancel=ids))).cancelled)
 
     async def retry(self, ids: Sequence[str] | None = None) -> int:
         """Queue failed documents again, and the failed chunks of partly read ones; return how many. None means all."""
-        ids = None if ids is None else lookups.unique_ids(ids)
+        ids = None if ids is None else unique_ids(ids)
         await self._check_documents(ids or ())
         return (await self._store.commit(Delta(retry=ids))).n_retried
 
@@ -219,19 +248,19 @@ class Quipu(GraphPages):
         run = IngestRun(self._components)
         if rebuild and not names:
             await self._store.commit(Delta(rebuild_text=True))
-        scope = RefreshScope(names=lookups.unique_ids(names), rebuild=rebuild)
+        scope = RefreshScope(names=unique_ids(names), rebuild=rebuild)
         result = await self._refresh(run.components, on_event, scope)
         return replace(result, usage=run.components.models.meter.rows())
 
     async def plan(self, names: Sequence[str] = (), *, rebuild: bool = False) -> tuple[DerivationState, ...]:
         """Return what `refresh` with these arguments would compute, and the cost of it; nothing is changed."""
-        scope = RefreshScope(names=lookups.unique_ids(names), rebuild=rebuild)
+        scope = RefreshScope(names=unique_ids(names), rebuild=rebuild)
         return await plan_refresh(self._components, self._states, scope)
 
     async def drop(self, names: Sequence[str]) -> tuple[str, ...]:
         """Drop these derivations and those that need them; return the names of what was dropped."""
         async with self._deriving:
-            return await drop_derivations(self._components, lookups.unique_ids(names))
+            return await drop_derivations(self._components, unique_ids(names))
 
     async def reembed(self, on_event: EventSink = ignore_event) -> int:
         """Compute every vector with the embedder of the settings, beside the old ones, then swap; return how many."""
@@ -278,7 +307,7 @@ class Quipu(GraphPages):
 
         A strategy that fails is listed with its error. Raises InvalidInput for an unknown strategy.
         """
-        query, names = self._query(query, options), lookups.unique_ids(strategies)
+        query, names = self._query(query, options), unique_ids(strategies)
         return await compare_strategies(query, names, self.query, self._components, self._states)
 
     async def explain(
@@ -320,62 +349,9 @@ class Quipu(GraphPages):
 
     # ---- looking around
 
-    async def search(self, text: str, k: int = 10) -> SearchResult:
-        """Return passages that match words, by BM25, and entities by name; for people."""
-        async with self._store.view() as view:
-            return await lookups.search(view, text, k)
-
-    async def documents(self, listing: DocumentListing | None = None, allowed: Filter | None = None) -> list[Document]:
-        """Return a listing of documents, by default all by id; queued and failed ones too, unless a filter is given."""
-        async with self._store.view(allowed) as view:
-            return await view.documents(listing=listing)
-
-    async def document(self, document_id: str) -> DocumentDetails:
-        """Return one document with its chunks. Raises NotFound with near matches."""
-        async with self._store.view() as view:
-            return await lookups.document(view, document_id)
-
-    async def chunk(self, chunk_id: str) -> ChunkFacts:
-        """Return one chunk with all facts it states. Raises NotFound."""
-        async with self._store.view() as view:
-            return await lookups.chunk(view, chunk_id)
-
-    async def entity(self, name: str) -> EntityDetails:
-        """Return what the index holds about a name, alias or key. Raises NotFound with near matches."""
-        async with self._store.view() as view:
-            return await lookups.entity(view, name)
-
-    async def relation(self, first: str, second: str) -> RelationDetails:
-        """Return the relation of two entities, by name. Raises NotFound naming what the first one is related to."""
-        async with self._store.view() as view:
-            return await lookups.relation(view, first, second)
-
-    async def report(self, report_id: str) -> ReportDetails:
-        """Return a report on a community or aggregate, by its id or the beginning of its id. Raises NotFound."""
-        async with self._store.view() as view:
-            return await lookups.report(view, report_id)
-
     async def status(self) -> IndexStatus:
         """Return the size of the index, its queue, and which derived data is fresh, stale or missing."""
         return await read_status(self._components, self._states)
-
-    async def verify(self) -> list[str]:
-        """Recompute every fold, link and index from the facts; return the differences in words (empty: none)."""
-        return await self._store.verify()
-
-    async def damage(self) -> list[str]:
-        """Return the damage that the database finds in its files, in words; `verify` includes this check."""
-        return await self._store.verify(files_only=True)
-
-    async def dump(self) -> AsyncIterator[str]:
-        """Yield the canonical state as JSON lines: equal documents give equal bytes, whatever their history."""
-        async with self._store.view() as view:
-            async for line in view.dump():
-                yield line
-
-    async def _check_documents(self, ids: Sequence[str]) -> None:
-        async with self._store.view() as view:
-            await lookups.check_documents(view, ids)
 
     async def _finish(self, enqueued: EnqueueResult, on_event: EventSink, run: IngestRun) -> AddResult:
         """Work through the queue, refresh, and return the result."""

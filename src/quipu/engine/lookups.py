@@ -1,8 +1,8 @@
-"""Lookups: what a view holds about one document, chunk, entity, relation or report, or NotFound with near matches."""
+"""Lookups: what an index holds about one document, chunk, entity, relation or report, or NotFound with near matches."""
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -10,11 +10,13 @@ from quipu.answer import best_snippets
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
+from quipu.model.document import Document, DocumentListing
 from quipu.model.graph import AliasMention, ClaimMention, Entity, EntityMention, RelationMention
 from quipu.model.ids import relation_id
+from quipu.model.query import Filter
 from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails, ReportDetails, SearchResult
 from quipu.ports.derivation_view import NodeKind
-from quipu.ports.store import OccurrenceKind, ReadView
+from quipu.ports.store import OccurrenceKind, ReadView, Store
 from quipu.text.names import entity_key
 
 MAX_LISTED = 50
@@ -23,6 +25,65 @@ _PATTERN_SIGNS = str.maketrans("", "", "*?[]")
 _WHERE_REPORT_IDS_ARE = (
     "`quipu ask QUESTION -s community_global --trace` prints ids of reports, and so does `quipu explain`."
 )
+
+
+class Lookups:
+    """The methods of an engine that only read its store: search by words, documents, entities, checks and the dump."""
+
+    _store: Store
+
+    async def search(self, text: str, k: int = 10) -> SearchResult:
+        """Return passages that match words, by BM25, and entities by name; for people."""
+        async with self._store.view() as view:
+            return await search(view, text, k)
+
+    async def documents(self, listing: DocumentListing | None = None, allowed: Filter | None = None) -> list[Document]:
+        """Return a listing of documents, by default all by id; queued and failed ones too, unless a filter is given."""
+        async with self._store.view(allowed) as view:
+            return await view.documents(listing=listing)
+
+    async def document(self, document_id: str) -> DocumentDetails:
+        """Return one document with its chunks. Raises NotFound with near matches."""
+        async with self._store.view() as view:
+            return await document(view, document_id)
+
+    async def chunk(self, chunk_id: str) -> ChunkFacts:
+        """Return one chunk with all facts it states. Raises NotFound."""
+        async with self._store.view() as view:
+            return await chunk(view, chunk_id)
+
+    async def entity(self, name: str) -> EntityDetails:
+        """Return what the index holds about a name, alias or key. Raises NotFound with near matches."""
+        async with self._store.view() as view:
+            return await entity(view, name)
+
+    async def relation(self, first: str, second: str) -> RelationDetails:
+        """Return the relation of two entities, by name. Raises NotFound naming what the first one is related to."""
+        async with self._store.view() as view:
+            return await relation(view, first, second)
+
+    async def report(self, report_id: str) -> ReportDetails:
+        """Return a report on a community or aggregate, by its id or the beginning of its id. Raises NotFound."""
+        async with self._store.view() as view:
+            return await report(view, report_id)
+
+    async def verify(self) -> list[str]:
+        """Recompute every fold, link and index from the facts; return the differences in words (empty: none)."""
+        return await self._store.verify()
+
+    async def damage(self) -> list[str]:
+        """Return the damage that the database finds in its files, in words; `verify` includes this check."""
+        return await self._store.verify(files_only=True)
+
+    async def dump(self) -> AsyncIterator[str]:
+        """Yield the canonical state as JSON lines: equal documents give equal bytes, whatever their history."""
+        async with self._store.view() as view:
+            async for line in view.dump():
+                yield line
+
+    async def _check_documents(self, ids: Sequence[str]) -> None:
+        async with self._store.view() as view:
+            await check_documents(view, ids)
 
 
 async def search(view: ReadView, text: str, k: int) -> SearchResult:

@@ -6,7 +6,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from quipu.errors import InvalidDocument, InvalidInput, NotFound
 from quipu.model.document import Metadata, MetadataValue, SourceDocument, flatten_metadata
@@ -266,7 +266,7 @@ def _read(
         return SourceDocument(
             id=name,
             source=name,
-            media_type=_media_type(path, content, file_types),
+            media_type=media_type_of(path, content, file_types),
             metadata={**_sidecar(path, top), **metadata},
             content=content,
         )
@@ -276,8 +276,11 @@ def _read(
         return UnreadableSource(id=name, source=name, error=_unreadable(path, error))
 
 
-def _media_type(path: Path, content: bytes, file_types: FileTypes) -> str:
-    """Return the media type of a file by its suffix, otherwise by its content; of an empty file, that of plain text."""
+def media_type_of(path: PurePath, content: bytes, file_types: FileTypes) -> str:
+    """Return the media type of a file by its suffix, otherwise by its content; of an empty file, that of plain text.
+
+    Raises InvalidDocument for a file that no parser reads.
+    """
     suffix = path.suffix.lower()
     media_type = "" if suffix in _SNIFFED_SUFFIXES else file_types.by_suffix.get(suffix, "")
     media_type = media_type or file_types.sniff(path.name, content[:_SNIFFED_BYTES])

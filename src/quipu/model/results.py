@@ -23,6 +23,19 @@ MAX_PATHS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnqueuedDocuments:
+    """The ids of documents that were put into the queue: new ones, and those that replace an older version.
+
+    `unchanged` documents are in the index already. `unreadable` are (id, error with remedy).
+    """
+
+    added: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
     """The result of adding documents.
 
