@@ -1,13 +1,14 @@
 """Measure what parts of a method are worth: `python benchmarks/ablations.py [--set NAME …] [--embedder NAME …]`.
 
-Each line is one strategy with one constant of its module, or one step, set otherwise. Of the facts near the question
-`hippo` keeps those about what it names; "the nearest n" is HippoRAG 2 without its recognition memory, "the nearest n of
-use" with one that never errs: it keeps those that a passage of the gold states, and where there are none the nearest
-passages stand in. R@20 is what a reranker has to work with.
+Each line is one strategy with one option, one constant of its module, or one step, set otherwise. Of the facts near the
+question `hippo` keeps those about what it names; "the nearest n" is HippoRAG 2 without its recognition memory, "the
+nearest n of use" with one that never errs: it keeps those that a passage of the gold states, and where there are none
+the nearest passages stand in. R@20 is what a reranker has to work with.
 """
 
 import argparse
 import asyncio
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,25 +30,30 @@ from quipu.model.query import Query  # noqa: E402
 from quipu.ports.store import OccurrenceKind, ReadView  # noqa: E402
 from quipu.retrieve.hippo import FilteredFacts  # noqa: E402
 from quipu.retrieve.strategy import Model  # noqa: E402
+from quipu.settings.sources import ENVIRONMENT_PREFIX  # noqa: E402
 
 DEFAULT_SET = "musique_train100"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A strategy, the constants of its module that are set otherwise, and how `hippo` chooses among facts.
+    """A strategy, its options and the constants of its module that are set otherwise, and how `hippo` chooses facts.
 
     The first `n_facts` are kept, where given; with `is_perfect` those of them that are stated by the gold.
     """
 
     strategy: str
+    options: Mapping[str, float] = field(default_factory=dict)
     constants: Mapping[str, float] = field(default_factory=dict)
     n_facts: int = 0
     is_perfect: bool = False
 
     def __str__(self) -> str:
         chosen = f"the nearest {self.n_facts}{' of use' if self.is_perfect else ''}" if self.n_facts else ""
-        return ", ".join(filter(None, [self.strategy, chosen, *(f"{n} {v:g}" for n, v in self.constants.items())]))
+        values = {**self.options, **self.constants}
+        return ", ".join(
+            filter(None, [self.strategy, chosen, *(f"{name} {value:g}" for name, value in values.items())])
+        )
 
 
 VARIANTS = (
@@ -55,7 +61,7 @@ VARIANTS = (
     Variant(strategy="hippo"),
     *(Variant(strategy="hippo", n_facts=n) for n in (2, 5, 10)),
     *(Variant(strategy="hippo", n_facts=n, is_perfect=True) for n in (5, 20)),
-    *(Variant(strategy="hippo", constants={"PASSAGE_WEIGHT": weight}) for weight in (0.0, 1.0)),
+    *(Variant(strategy="hippo", options={"hippo_passage_weight": weight}) for weight in (0.0, 1.0)),
     Variant(strategy="path"),
     *(Variant(strategy="path", constants={"N_PATHS": n}) for n in (10, 100)),
     Variant(strategy="path", constants={"BOOST": 1.0}),
@@ -113,17 +119,23 @@ def _told(score: Score) -> str:
 
 @contextmanager
 def _changed(variant: Variant, dataset: Dataset) -> Iterator[None]:
-    """Set what a variant has otherwise in the strategy's module, and afterwards back."""
+    """Set what a variant has otherwise, options by the environment, and afterwards back."""
     module = import_module(f"quipu.retrieve.{variant.strategy}")
     changes: dict[str, Any] = dict(variant.constants)
     if variant.n_facts:
         changes["filter_facts"] = _filter(variant, dataset)
     before = {name: getattr(module, name) for name in changes}
+    variables = {f"{ENVIRONMENT_PREFIX}{name.upper()}": f"{value:g}" for name, value in variant.options.items()}
+    environment = dict(os.environ)
     try:
+        os.environ.update(variables)
         for name, value in changes.items():
             setattr(module, name, type(before[name])(value) if isinstance(value, float) else value)
         yield
     finally:
+        for name in variables:
+            os.environ.pop(name)
+        os.environ.update(environment)
         for name, value in before.items():
             setattr(module, name, value)
 

@@ -163,10 +163,30 @@ def strategies_page() -> str:
         needs = ", ".join(f"`{need}`" if need in made_on_demand else need for need in each.needs) or "nothing"
         needs += "".join(f"; better with `{name}`" for name in each.better_with)
         calls = each.model_calls or each.n_model_calls
-        options = ", ".join(f"`{option.name}`" for option in (options_in(each.options) if each.options else ()))
+        options = ", ".join(f"`{option.name}`" for kind in each.options for option in options_in(kind))
         row = (f"`{each.name}`", each.summary, each.after, each.when, needs, str(calls), options)
         lines.append(f"| {' | '.join(row)} |")
-    return "\n".join([*lines, "", *_derivations(), *_differences(), ""])
+    return "\n".join([*lines, "", *_derivations(), *_presets(), *_differences(), ""])
+
+
+def _presets() -> Iterator[str]:
+    """Yield which options the preset "faithful" sets for each strategy, and to what."""
+    yield ""
+    yield "## The preset `faithful`"
+    yield ""
+    yield "`--preset faithful`, in Python `preset='faithful'`, gives these options the values of the paper; where it"
+    yield "has none, those of its authors' code. An option that you set to another value than its default keeps it."
+    yield "For strategies that are not listed, no option changes. Differences that no option removes are listed below."
+    yield ""
+    yield "| strategy | option | default | faithful |"
+    yield "|---|---|---|---|"
+    shared = {option.name: option for option in options_in(Query)}
+    for strategy in STRATEGIES.values():
+        own = [option for kind in strategy.options for option in options_in(kind) if option.faithful is not None]
+        values = [(shared[name], value) for name, value in strategy.faithful.items()]
+        for option, value in [*((option, option.faithful) for option in own), *values]:
+            default, faithful = (_default(round(v, 4) if isinstance(v, float) else v) for v in (option.default, value))
+            yield f"| `{strategy.name}` | `{option.name}` | {default} | {faithful} |"
 
 
 def _differences() -> Iterator[str]:
@@ -179,7 +199,7 @@ def _differences() -> Iterator[str]:
     options: dict[str, object] = {setting.name: setting.default for setting in effective(Settings.model_construct())}
     yield from difference_tables(sys.modules[Strategy.__module__], options)
     for strategy in STRATEGIES.values():
-        own = {option.name: option.default for option in (options_in(strategy.options) if strategy.options else ())}
+        own = {option.name: option.default for kind in strategy.options for option in options_in(kind)}
         tables = list(difference_tables(sys.modules[strategy.retrieve.__module__], {**options, **own}))
         if tables:
             yield from ("", f"### `{strategy.name}`: {strategy.after}", *tables)

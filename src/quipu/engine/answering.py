@@ -29,7 +29,7 @@ from quipu.model.results import RetrievedPassage
 from quipu.ports.providers import Embedder, Reranker, TextSink
 from quipu.ports.store import ReadView, Store
 from quipu.retrieve import strategy_named
-from quipu.retrieve.question import understand_question
+from quipu.retrieve.question import apply_preset, understand_question
 from quipu.retrieve.strategy import Tools
 from quipu.text.formatting import format_count
 from quipu.wrap.embedder import Embed, EmbedCall, EmbedderLayer, Vectors, WrappedEmbedder
@@ -131,6 +131,7 @@ async def search(
     No view is open while a model, a remote embedder or a reranker is asked. Raises Stale where the strategy needs a
     derivation that is missing.
     """
+    query = apply_preset(query)
     stale = await states.check(strategy_named(query.strategy))
     counter = CallCounter(components.models, components.models.meter.child(query.text))
 

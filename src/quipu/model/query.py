@@ -20,19 +20,27 @@ OptionValue = str | int | float
 T = TypeVar("T")
 Holder = TypeVar("Holder", bound="DataclassInstance")
 
-_DECLARATION = "option"  # the key of a field's metadata
+_DECLARATION, _SETTING = "option", "setting"  # the keys of a field's metadata
 _MAX_SHOWN_CHARS = 80
 _TYPE_NAMES: Mapping[object, str] = {str: "a string", int: "a whole number", float: "a number", bool: "True or False"}
 
 
-def option(default: T, description: str, *, between: tuple[float, float] | None = None, setting: str = "") -> T:
+def option(
+    default: T,
+    description: str,
+    *,
+    between: tuple[float, float] | None = None,
+    setting: str = "",
+    faithful: T | None = None,
+) -> T:
     """Return a dataclass field that is an option.
 
     `description` is one sentence for the help and reference pages. `between` are the smallest and the largest number
     allowed; every option that is a number has them. `setting` is its name as a setting and flag, by default the name of
-    the field.
+    the field. `faithful` is the value of the method's paper or of its authors' code, where the default is another.
     """
-    declared: T = field(default=default, metadata={_DECLARATION: (default, description, between, setting)})
+    declaration = {"default": default, "description": description, "between": between, "faithful": faithful}
+    declared: T = field(default=default, metadata={_DECLARATION: declaration, _SETTING: setting})
     return declared
 
 
@@ -40,7 +48,8 @@ def option(default: T, description: str, *, between: tuple[float, float] | None 
 class Option:
     """One option. `name` is its name as a setting; `path` leads from the dataclass that holds it to the value.
 
-    The first name of `path` is the Python keyword: `entity_weight` is a part of `mix_weights`.
+    The first name of `path` is the Python keyword: `entity_weight` is a part of `mix_weights`. `faithful` is the value
+    of the method's source, None where it is the default.
     """
 
     name: str
@@ -49,6 +58,7 @@ class Option:
     default: OptionValue
     description: str
     between: tuple[float, float] | None
+    faithful: OptionValue | None = None
 
     @property
     def allowed(self) -> str:
@@ -89,17 +99,9 @@ def options_in(kind: "type[DataclassInstance]") -> tuple[Option, ...]:
             nested = options_in(annotation)
             options += (replace(option, path=(field_.name, *option.path)) for option in nested)
         elif _DECLARATION in field_.metadata:
-            default, description, between, setting = field_.metadata[_DECLARATION]
-            options.append(
-                Option(
-                    name=setting or field_.name,
-                    path=(field_.name,),
-                    annotation=annotation,
-                    default=default,
-                    description=description,
-                    between=between,
-                )
-            )
+            name = field_.metadata[_SETTING] or field_.name
+            declaration = field_.metadata[_DECLARATION]
+            options.append(Option(name=name, path=(field_.name,), annotation=annotation, **declaration))
     return tuple(options)
 
 
@@ -117,6 +119,18 @@ def build_from_settings(kind: type[Holder], values: Mapping[str, OptionValue], *
         if len(option_.path) == 1 and option_.name in values
     }
     return kind(**groups, **own, **others)
+
+
+def replace_defaults(holder: Holder, values: Mapping[str, OptionValue]) -> Holder:
+    """Return a copy in which options that have their default get `values`, by the names of their settings."""
+    changes: dict[str, Any] = {}
+    for option_ in options_in(type(holder)):
+        name = option_.path[0]
+        if len(option_.path) > 1:
+            changes[name] = replace_defaults(getattr(holder, name), values)
+        elif option_.name in values and getattr(holder, name) == option_.default:
+            changes[name] = values[option_.name]
+    return replace(holder, **changes)
 
 
 def check_ranges(holder: "DataclassInstance") -> None:
@@ -309,7 +323,8 @@ class Query:
     """A question and how to answer it.
 
     Retrieval: the options below belong to several strategies; `options` holds those of single strategies, each declared
-    beside its strategy. Keywords, if given, replace those that a model would extract from the question.
+    beside its strategy. With the preset "faithful", options that have their default get the values of the strategy's
+    source when the search begins. Keywords, if given, replace those that a model would extract from the question.
 
     Answering with a model: `language` is the language of the answer ("": the language of the question). `system_prompt`
     replaces the instructions on role and style, but never the instructions on evidence and citations. `user_prompt`
@@ -325,6 +340,9 @@ class Query:
 
     text: str
     strategy: str = "weave"
+    preset: Literal["default", "faithful"] = option(
+        "default", "Options that are not set; faithful: as in the strategy's paper or its authors' code."
+    )
     top_k: int = option(40, "Maximum entities or relations searched; many strategies take fewer.", between=(1, 1_000))
     chunk_top_k: int = option(20, "Maximum passages.", between=(1, 1_000))
     min_similarity: float = option(0.2, "Minimum cosine of a vector match.", between=(-1.0, 1.0))

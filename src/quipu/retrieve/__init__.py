@@ -65,6 +65,6 @@ def strategies_by_options() -> Mapping[type[Options], str]:
     """Return each class of options with the names of the strategies that have it; this imports every strategy."""
     names: dict[type[Options], list[str]] = {}
     for strategy in STRATEGIES.values():
-        if strategy.options:
-            names.setdefault(strategy.options, []).append(strategy.name)
+        for kind in strategy.options:
+            names.setdefault(kind, []).append(strategy.name)
     return {options: ", ".join(strategies) for options, strategies in names.items()}

@@ -288,7 +288,7 @@ async def _rank_reports(
 STRATEGY = Strategy(
     name="community_global",
     retrieve=retrieve,
-    options=CommunityGlobalOptions,
+    options=(CommunityGlobalOptions,),
     summary="points that a model finds in the reports on all communities, one call for each 12,000 tokens of reports",
     after="Microsoft GraphRAG (global search)",
     when="the question is about the whole collection: its themes, trends, comparisons",

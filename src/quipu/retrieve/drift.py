@@ -289,7 +289,7 @@ def _notes(imagined: str, n_unread: int, answers: Sequence[PartialAnswer | None]
 STRATEGY = Strategy(
     name="drift",
     retrieve=retrieve,
-    options=DriftOptions,
+    options=(DriftOptions,),
     summary="partial answers from the reports nearest to an imagined answer, and to their follow-up questions",
     after="Microsoft GraphRAG (DRIFT search)",
     when="the question is broad and its answer lies in details; takes several rounds of calls",

@@ -12,21 +12,22 @@ Source: B. J. Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual L
 
 Differences from the paper and its code:
 - A fact is one triple → a relation with all of its descriptions, because the index has one relation for a pair.
-- Scores are scaled over all facts → over the nearest `N_NEAREST`, and none is below `MIN_FACT_SCORE`, because only a
-  few are used, and a seed of 0 is none.
+- Scores are scaled over all facts → over the nearest `hippo_scaled_facts`, and none is below `MIN_FACT_SCORE`, because
+  only a few are used, and a seed of 0 is none.
 - No minimum cosine → `min_similarity`, because a far fact is no evidence.
 - A fact that the model selects is found by similar spelling → by its number, because any reply is similar to some fact.
 - Without a filter, the nearest five facts → without a model, the nearest facts about what the question names, `N_FACTS`
   at most, because most others are about something else.
-- A triple adds 2 to the edge of its ends, 1 for each direction → each mention of a relation adds `WEIGHTS.facts`,
+- A triple adds 2 to the edge of its ends, 1 for each direction → each mention of a relation adds `hippo_fact_weight`,
   because an edge has no direction.
-- A synonym edge replaces the facts of a pair → it is added to them, if the derivation `synonyms` exists, because the
-  facts would be lost.
+- A synonym edge replaces the facts of a pair, with twice its cosine → it adds `hippo_synonym_weight` times the cosine
+  to them, if the derivation `synonyms` exists, because the facts would be lost.
 - 5 passages are read → `chunk_top_k` passages, because one limit makes strategies comparable.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Topology
@@ -52,13 +53,28 @@ from quipu.retrieve.steps.model_replies import read_numbers
 from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest_passages, score_all_passages
 from quipu.retrieve.strategy import Model, Strategy, Tools
 
-N_NEAREST = 40  # facts that are searched for and scaled
 N_FACTS = 5  # facts that the recognition memory sees, or keeps without a model
 N_PHRASES = 5
 MIN_FACT_SCORE = 0.01  # the farthest fact would otherwise score 0
-PASSAGE_WEIGHT = 0.05
-DAMPING = 0.5
-WEIGHTS = WalkWeights(facts=1.0, mentions=MentionWeight.ONE, synonyms=1.0)
+ALL_FACTS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HippoOptions(Options):
+    """The options of `hippo`."""
+
+    hippo_scaled_facts: int = option(
+        40, "Nearest facts over which scores are scaled.", between=(N_FACTS, ALL_FACTS), faithful=ALL_FACTS
+    )
+    hippo_fact_weight: float = option(1.0, "Weight of each mention of a relation.", between=(0.0, 100.0), faithful=2.0)
+    hippo_synonym_weight: float = option(1.0, "Weight of synonyms, times cosine.", between=(0.0, 100.0), faithful=2.0)
+    hippo_passage_weight: float = option(0.05, "Weight of passages in the reset.", between=(0.0, 100.0))
+    hippo_damping: float = option(0.5, "Probability that the walk goes on at each step.", between=(0.0, 0.99))
+
+    def weights(self) -> WalkWeights:
+        """Return the weights of the edges of the walk."""
+        return WalkWeights(facts=self.hippo_fact_weight, mentions=MentionWeight.ONE, synonyms=self.hippo_synonym_weight)
+
 
 FilteredFacts = tuple[list[Scored], tuple[str, ...]]  # relevant facts, and notes for the trace
 
@@ -84,8 +100,9 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 
 
 async def _find_facts(vector: Vector, query: Query, view: ReadView, tools: Tools) -> list[Scored]:
-    """Return the facts nearest to the question, scored from 0 (the farthest of `N_NEAREST`) to 1 (query to triple)."""
-    (nearest,) = await tools.vectors.nearest(view, VectorSpace.RELATION, vector[np.newaxis, :], k=N_NEAREST)
+    """Return the facts nearest to the question, scored from 0 (the farthest) to 1 (query to triple)."""
+    k = query.options_of(HippoOptions).hippo_scaled_facts
+    (nearest,) = await tools.vectors.nearest(view, VectorSpace.RELATION, vector[np.newaxis, :], k=k)
     scores = min_max_scaled(np.array([fact.score for fact in nearest])).round(6).clip(MIN_FACT_SCORE).tolist()
     return [
         Scored(id=fact.id, score=score)
@@ -152,17 +169,20 @@ async def _rank_passages(
     phrases: Mapping[str, float], vector: Vector, *, query: Query, topology: Topology, view: ReadView, tools: Tools
 ) -> tuple[Hit, ...]:
     """Return the passages with the highest PageRank, for reset probabilities of phrase and passage nodes."""
-    graph = build_walk_graph(topology, WEIGHTS)
+    options = query.options_of(HippoOptions)
+    graph = build_walk_graph(topology, options.weights())
     reset = np.zeros(graph.n_nodes)
     for key, number in (await view.numbers(NodeKind.ENTITY, list(phrases))).items():
         reset[number] = phrases[key]
-    reset[graph.n_entities :] = PASSAGE_WEIGHT * await score_all_passages(vector, topology, view, tools)
-    return await walk_to_passages(graph, reset, DAMPING, k=query.chunk_top_k, view=view)
+    reset[graph.n_entities :] = options.hippo_passage_weight * await score_all_passages(vector, topology, view, tools)
+    return await walk_to_passages(graph, reset, options.hippo_damping, k=query.chunk_top_k, view=view)
 
 
 STRATEGY = Strategy(
     name="hippo",
     retrieve=retrieve,
+    options=(HippoOptions,),
+    faithful={"chunk_top_k": 5, "min_similarity": -1.0},
     summary="facts near the question, and PageRank from their entities over entities and passages",
     after="HippoRAG 2",
     when="the answer takes several steps from passage to passage, and some of them are stated as relations",

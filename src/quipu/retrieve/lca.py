@@ -229,7 +229,7 @@ def _notes(seeds: Sequence[Scored], paths: TreePaths, *, n_unavailable: int) -> 
 STRATEGY = Strategy(
     name="lca",
     retrieve=retrieve,
-    options=LcaOptions,
+    options=(LcaOptions,),
     summary="entities nearest to the question, and the aggregates that connect them, up to their common ancestor",
     after="LeanRAG",
     when="the question connects similar things, or asks what they have in common",

@@ -12,14 +12,14 @@ sections 3 and 4. The graph consists of entities, sentences and passages, made w
 
 Differences from the paper:
 - The names that spaCy finds are searched by vector → entities of that name are taken; for an unknown name the nearest
-  from `MIN_ACTIVATION` or `min_similarity`, if the derivation `names` exists, because a name is certain.
+  from `linear_min_activation` or `min_similarity`, if the derivation `names` exists, because a name is certain.
 - In one step the activations that several sentences pass to an entity add up; between steps the highest counts → the
-  highest counts in both, because a frequent entity would gain with each sentence.
-- δ is 0.5, tuned for each set → `MIN_ACTIVATION`, because sentences and questions are less similar with Quipu's
+  highest counts in both, unless `linear_sums`, because a frequent entity would gain with each sentence.
+- δ is 0.5, tuned for each set → `linear_min_activation`, because sentences and questions are less similar with Quipu's
   embedders.
-- An entity selects 1 sentence, tuned for each set → `N_SENTENCES`, because one value serves all documents.
-- All passages of an entity, and all active entities → `MAX_PASSAGES`, the nearest to the question, and `MAX_EXPANDED`
-  entities in a step, because the time must not grow with the index.
+- An entity selects 1 sentence, tuned for each set → `linear_sentences`, because one value serves all documents.
+- All passages of an entity, and all active entities → `linear_passages`, the nearest to the question, and
+  `linear_expanded` entities in a step, because the time must not grow with the index.
 - 5 passages → `chunk_top_k` passages, because one limit makes strategies comparable.
 
 Differences from the authors' code, which departs from the paper:
@@ -41,7 +41,7 @@ from quipu.model.derivation import NAMES, SENTENCES
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.graph import EntityMention
 from quipu.model.ids import sentence_id
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.derivation_view import NodeKind, Sentence
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
@@ -50,18 +50,23 @@ from quipu.retrieve.steps.keywords import link_names
 from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest_passages, score_all_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
-from quipu.text.names import capitalised_spans, count_occurrences, group_by_anchor, name_forms
+from quipu.text.names import capitalised_spans, count_occurrences, group_by_anchor, may_contain, name_forms
 from quipu.text.words import split_words
 
-MIN_ACTIVATION = 0.2  # δ
-N_SENTENCES = 3  # selected by each active entity
-N_STEPS = 2
-MAX_PASSAGES = 20  # read for an entity
-MAX_EXPANDED = 20  # entities expanded in one step, the most active
-PASSAGE_WEIGHT = 0.05
-SIMILARITY_WEIGHT = 1.5  # λ
-DAMPING = 0.5
-WEIGHTS = WalkWeights(mentions=MentionWeight.SHARE)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearOptions(Options):
+    """The options of `linear`."""
+
+    linear_min_activation: float = option(0.2, "Minimum activation (δ).", between=(0.0, 1.0), faithful=0.5)
+    linear_sums: bool = option(False, "Add up the activations that an entity gets in one step.", faithful=True)
+    linear_steps: int = option(2, "Steps from the named entities to others.", between=(0, 10))
+    linear_sentences: int = option(3, "Sentences that an active entity selects.", between=(1, 100), faithful=1)
+    linear_passages: int = option(20, "Passages read for an active entity.", between=(1, 10**6), faithful=10**6)
+    linear_expanded: int = option(20, "Active entities that select sentences.", between=(1, 10**6), faithful=10**6)
+    linear_passage_weight: float = option(0.05, "Weight of passages in the reset.", between=(0.0, 100.0))
+    linear_similarity_weight: float = option(1.5, "Weight of similarity in it (λ).", between=(0.0, 100.0))
+    linear_damping: float = option(0.5, "Probability that the walk goes on at each step.", between=(0.0, 0.99))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +86,10 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         return Evidence(chunks=chunks, seeds=(seed,), notes=(note, *notes))
     topology = await tools.topology.open(view)
     similarity = await score_all_passages(vector, topology, view, tools)
-    bridging = SemanticBridging(vector=vector, similarity=similarity, topology=topology, view=view, tools=tools)
+    options = query.options_of(LinearOptions)
+    bridging = SemanticBridging(
+        vector=vector, similarity=similarity, topology=topology, view=view, tools=tools, options=options
+    )
     active = await bridging.activate({match.id: match.score for seed in seeds for match in seed.matches})
     best = sorted(active.items(), key=lambda pair: (-pair[1].score, pair[0]))[: query.top_k]
     unread = f"not read, because these entities occur too often: {format_count(bridging.n_unread, 'neighbour')}"
@@ -110,7 +118,7 @@ async def _find_seeds(query: Query, view: ReadView, tools: Tools) -> tuple[tuple
     notes: tuple[str, ...] = ()
     if unknown and has_name_vectors:
         rows = np.stack([vectors[surface] for surface in unknown])
-        min_cosine = max(MIN_ACTIVATION, query.min_similarity)
+        min_cosine = max(query.options_of(LinearOptions).linear_min_activation, query.min_similarity)
         nearest = await tools.vectors.nearest(view, VectorSpace.NAME, rows, k=1, min_score=min_cosine)
         seeds += [
             Seed(text=surface, kind="vector", matches=tuple(matches))
@@ -135,14 +143,15 @@ class SemanticBridging:
     topology: Topology
     view: ReadView
     tools: Tools
+    options: LinearOptions
     n_unread: int = 0
     _used_sentences: set[str] = field(default_factory=set)
 
     async def activate(self, seeds: Mapping[str, float]) -> dict[str, Activation]:
-        """Return every entity that reaches an activation of `MIN_ACTIVATION` within `N_STEPS`, with the seeds."""
+        """Return every entity that reaches the minimum activation in these steps, with the seeds."""
         active = {key: Activation(score=score, tier=1) for key, score in seeds.items()}
         frontier = dict(seeds)
-        for tier in range(2, N_STEPS + 2):
+        for tier in range(2, self.options.linear_steps + 2):
             reached = await self._step(self._most_active(frontier))
             frontier = {key: score for key, score in reached.items() if key not in active or score > active[key].score}
             for key, score in frontier.items():
@@ -151,8 +160,9 @@ class SemanticBridging:
 
     def _most_active(self, frontier: Mapping[str, float]) -> dict[str, float]:
         ordered = sorted(frontier.items(), key=lambda pair: (-pair[1], pair[0]))
-        self.n_unread += len(ordered[MAX_EXPANDED:])
-        return {key: score for key, score in ordered[:MAX_EXPANDED] if score >= MIN_ACTIVATION}
+        n = self.options.linear_expanded
+        self.n_unread += len(ordered[n:])
+        return {key: score for key, score in ordered[:n] if score >= self.options.linear_min_activation}
 
     async def _step(self, frontier: Mapping[str, float]) -> dict[str, float]:
         """Return the activation that each entity receives from the frontier."""
@@ -165,32 +175,31 @@ class SemanticBridging:
         cosines: Mapping[str, float] = {}
         if unused := sorted(ids - self._used_sentences):
             cosines = await self.tools.vectors.similarities(self.view, VectorSpace.SENTENCE, self.vector, unused)
+        is_sum, minimum = self.options.linear_sums, self.options.linear_min_activation
         reached: defaultdict[str, float] = defaultdict(float)
         for key, passages in passages_by_key.items():
             passage_by_chunk = {passage.chunk: passage for passage in passages}
-            for cosine, sentence in _nearest_sentences(sentences_by_key[key], cosines):
+            for cosine, sentence in _nearest_sentences(sentences_by_key[key], cosines)[: self.options.linear_sentences]:
                 self._used_sentences.add(_id_of(sentence))
                 score = round(frontier[key] * cosine, 6)
-                if score >= MIN_ACTIVATION:
+                if score >= (0.0 if is_sum else minimum):
                     for other in passage_by_chunk[sentence.chunk].entities_in(sentence):
                         if other != key:
-                            reached[other] = max(reached[other], score)
-        return reached
+                            reached[other] = reached[other] + score if is_sum else max(reached[other], score)
+        return {key: round(score, 6) for key, score in reached.items() if score >= minimum}
 
     async def _read_passages(self, keys: Sequence[str]) -> dict[str, list["_AnnotatedPassage"]]:
-        """Return the passages that mention each entity; of more than `MAX_PASSAGES` the nearest to the question."""
-        number_by_key = await self.view.numbers(NodeKind.ENTITY, keys)
+        """Return the passages that mention each entity; of too many the nearest to the question."""
+        n, number_by_key = self.options.linear_passages, await self.view.numbers(NodeKind.ENTITY, keys)
         mentions = self.topology.occurrences().neighbours(np.array(list(number_by_key.values()), dtype=np.int64))
         all_chunks = {key: mentions.columns[mentions.positions == row] for row, key in enumerate(number_by_key)}
-        candidates = {
-            key: chunks[largest_with_ties(self.similarity[chunks], MAX_PASSAGES)] for key, chunks in all_chunks.items()
-        }
+        candidates = {key: chunks[largest_with_ties(self.similarity[chunks], n)] for key, chunks in all_chunks.items()}
         numbers = {number for chunks in candidates.values() for number in chunks.tolist()}
         ids = await self.view.ids(NodeKind.CHUNK, sorted(numbers))
         nearest: dict[str, list[int]] = {}
         for key, chunks in candidates.items():
             ordered = sorted((-float(self.similarity[number]), ids[number], number) for number in chunks.tolist())
-            nearest[key] = [number for _, _, number in ordered[:MAX_PASSAGES]]
+            nearest[key] = [number for _, _, number in ordered[:n]]
             self.n_unread += len(all_chunks[key]) - len(nearest[key])
         passages = await self._annotate({number: ids[number] for chunks in nearest.values() for number in chunks})
         return {key: [passages[number] for number in chunks if number in passages] for key, chunks in nearest.items()}
@@ -227,7 +236,7 @@ class _AnnotatedPassage:
             sentence
             for sentence in self.sentences
             if key in self._mentioned_in(sentence)
-            or (_may_contain(sentence.text, forms) and count_occurrences(split_words(sentence.text), keys_by_anchor))
+            or (may_contain(sentence.text, forms) and count_occurrences(split_words(sentence.text), keys_by_anchor))
         ]
 
     def entities_in(self, sentence: Sentence) -> list[str]:
@@ -239,19 +248,14 @@ class _AnnotatedPassage:
         return {m.key for m in self.mentions if sentence.start <= m.start < m.end <= sentence.end}
 
 
-def _may_contain(text: str, forms: Sequence[str]) -> bool:
-    """Return False if a sentence certainly lacks a name. This quick test applies to plain ASCII text only."""
-    return not text.isascii() or "'" in text or all(form in text.lower() for form in forms)
-
-
 def _nearest_sentences(sentences: Sequence[Sentence], cosines: Mapping[str, float]) -> list[tuple[float, Sentence]]:
-    """Return the `N_SENTENCES` sentences nearest to the question with their cosines, equal ones by id."""
+    """Return the sentences with their cosines to the question, nearest first, equal ones by id."""
     ranking = sorted(
         (-cosines[identifier], identifier, sentence.ordinal, sentence)
         for sentence in sentences
         if (identifier := _id_of(sentence)) in cosines
     )
-    return [(-negative, sentence) for negative, _, _, sentence in ranking[:N_SENTENCES]]
+    return [(-negative, sentence) for negative, _, _, sentence in ranking]
 
 
 def _id_of(sentence: Sentence) -> str:
@@ -262,7 +266,8 @@ async def _rank_passages(
     active: Mapping[str, Activation], similarity: Floats, *, query: Query, topology: Topology, view: ReadView
 ) -> tuple[Hit, ...]:
     """Return the passages with the highest PageRank, for a reset vector of active entities and all passages."""
-    graph = build_walk_graph(topology, WEIGHTS)
+    options = query.options_of(LinearOptions)
+    graph = build_walk_graph(topology, WalkWeights(mentions=MentionWeight.SHARE))
     reset = np.zeros(graph.n_nodes)
     numbers = await view.numbers(NodeKind.ENTITY, sorted(active))
     for key, number in numbers.items():
@@ -271,8 +276,9 @@ async def _rank_passages(
     per_entity = np.array([active[key].score / active[key].tier for key in numbers])
     per_mention = per_entity[mentions.positions] * np.log1p(mentions.weights)
     bonus = np.bincount(mentions.columns, per_mention, minlength=topology.n_chunks)
-    reset[graph.n_entities :] = PASSAGE_WEIGHT * (SIMILARITY_WEIGHT * similarity + np.log1p(bonus))
-    return await walk_to_passages(graph, reset, DAMPING, k=query.chunk_top_k, view=view)
+    prior = options.linear_similarity_weight * similarity + np.log1p(bonus)
+    reset[graph.n_entities :] = options.linear_passage_weight * prior
+    return await walk_to_passages(graph, reset, options.linear_damping, k=query.chunk_top_k, view=view)
 
 
 def _entity_reason(entity: Activation) -> str:
@@ -284,6 +290,8 @@ def _entity_reason(entity: Activation) -> str:
 STRATEGY = Strategy(
     name="linear",
     retrieve=retrieve,
+    options=(LinearOptions,),
+    faithful={"chunk_top_k": 5, "min_similarity": -1.0},
     summary="from named entities through sentences near the question to others, then PageRank over passages",
     after="LinearRAG",
     when="the question names things and the answer takes several steps; no language model is needed at any time",

@@ -10,8 +10,8 @@ ranked by their similarity to the question.
 Differences from the paper and its code:
 - A model names the low-level keywords → the entity names in the question do, and a model adds to them, because a model
   may omit a name, or there may be none.
-- Entities by cosine → named entities first, then by cosine, because a name is surer than a cosine.
-- Every name counts → a name in more than the share `MAX_CHUNK_SHARE` of the chunks, and in more than `chunk_top_k` of
+- Entities by cosine → named entities first if `match_names`, then by cosine, because a name is surer than a cosine.
+- Every name counts → a name in more than the share `max_name_share` of the chunks, and in more than `chunk_top_k` of
   them, is dropped if a rarer one remains, because it does not narrow the search.
 - All relations of the entities → for each entity `MAX_RELATIONS_PER_ENTITY` on average, those with the best connected
   ends, because a context holds fewer.

@@ -85,7 +85,7 @@ def _weights_note(weights: MixWeights) -> tuple[str, ...]:
 STRATEGY = Strategy(
     name="mix",
     retrieve=retrieve,
-    options=MixOptions,
+    options=(MixOptions,),
     summary="hybrid, and the passages nearest to the question by vector",
     after="LightRAG (mix)",
     when="the answer needs entities and relations around the question, as LightRAG gives them",

@@ -28,6 +28,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 STRATEGY = Strategy(
     name="naive",
     retrieve=retrieve,
+    faithful={"chunk_top_k": 10, "min_similarity": -1.0},
     summary="passages nearest to the question by vector",
     after="vector RAG",
     when="one passage holds the answer, perhaps in other words than the question",

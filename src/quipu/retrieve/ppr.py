@@ -12,21 +12,19 @@ Source: Fast GraphRAG (Circlemind, 2024), whose only publication is its code. It
 4. Passages: a passage scores the sum of the scores of the relations it states.
 
 Differences from the code, and its article:
-- A named entity is searched by vector → the entities of that name or alias are taken with a cosine of 1, and the
-  nearest from `MIN_NAMED_COSINE` or `min_similarity` only if there is none, because a name is certain.
-- Every name counts → a name in more than the share `MAX_CHUNK_SHARE` of the chunks, and in more than `chunk_top_k` of
+- A named entity is searched by vector → if `match_names`, the entities of that name or alias are taken with a cosine of
+  1, and the nearest from `MIN_NAMED_COSINE` or `min_similarity` only if there is none, because a name is certain.
+- Every name counts → a name in more than the share `max_name_share` of the chunks, and in more than `chunk_top_k` of
   them, is dropped if a rarer one remains, because it does not narrow the search.
-- Damping from 0.85 to 0.95 in the article, 0.85 in the code → `DAMPING`, because it is the value of the code.
-- Parallel edges add up → a pair of related entities weighs `WEIGHTS.pairs`, because what is often repeated would decide
-  the walk.
-- Identity edges compare type, name and description and weigh 1 → they compare names and weigh `WEIGHTS.synonyms` times
-  their cosine, if the derivation `synonyms` exists, because names do not change with the documents.
-- The passages of an entity without relations are unreachable → the entity passes its rank to them, because they may be
-  the answer.
-- Below the rank threshold nothing is found → the threshold is ignored if no entity reaches it, because a question with
-  many seeds would have no answer.
-- If nothing matches there is no answer → the passages nearest to the question are returned, because they may contain
-  it.
+- Damping from 0.85 to 0.95 in the article, 0.85 in the code → `ppr_damping`, because it is the value of the code.
+- Parallel edges add up → a pair of related entities weighs `PAIR_WEIGHT`, or with `ppr_parallel_edges` as much as the
+  relation has mentions, because what is often repeated would decide the walk.
+- Of the best 64 edges parallel ones count each → a pair counts once, because it is one relation of the index.
+- Identity edges compare type, name and description and weigh 1 → they compare names and weigh their cosine, or 1 with
+  `ppr_identity_edges`, if the derivation `synonyms` exists, because names do not change with the documents.
+- The passages of an entity without relations are unreachable; below the rank threshold nothing is found; if nothing
+  matches there is no answer → if `ppr_fallback`, such an entity passes its rank to them, the threshold is ignored if no
+  entity reaches it, and the passages nearest to the question are returned, because they may contain the answer.
 - 8 passages → `chunk_top_k` passages, because one limit makes strategies comparable.
 - 4,000 tokens of entities, 3,000 of relations, 9,000 of passages; each may use what others leave → `entity_tokens` and
   `relation_tokens`, and passages what remains of `total_tokens`, because budgets are the same for all strategies.
@@ -34,13 +32,15 @@ Differences from the code, and its article:
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from quipu.model.derivation import SYNONYMS
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.ports.topology import EdgeWeight, Floats, Topology
@@ -52,42 +52,81 @@ from quipu.retrieve.steps.graph_walk import (
     round_scores,
     top_entities,
 )
-from quipu.retrieve.steps.keywords import find_low_level_keywords
+from quipu.retrieve.steps.keywords import NameOptions, find_low_level_keywords
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
 from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.names import entity_key
 
-DAMPING = 0.85
 MIN_NAMED_COSINE, MIN_GENERIC_COSINE = 0.4, 0.0  # of the entities that names, and that themes, select
 MAX_PER_GENERIC = 20
-MIN_RANK = 0.005
 MAX_ENTITIES, MAX_RELATIONS = 128, 64
-WEIGHTS = WalkWeights(pairs=1.0, synonyms=1.0)
+PAIR_WEIGHT = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PprOptions(Options):
+    """The options of `ppr`."""
+
+    ppr_damping: float = option(0.85, "Probability that the walk goes on at each step.", between=(0.0, 0.99))
+    ppr_min_rank: float = option(0.005, "Minimum PageRank of an entity.", between=(0.0, 1.0))
+    ppr_parallel_edges: bool = option(
+        False, "Weigh a pair of entities by the mentions of its relation instead of 1.", faithful=True
+    )
+    ppr_identity_edges: bool = option(
+        False, "Weigh a pair of synonyms 1 instead of the cosine of the names.", faithful=True
+    )
+    ppr_fallback: bool = option(
+        True,
+        "Find passages also by entities without relations, below ppr_min_rank, and by vector if nothing matches.",
+        faithful=False,
+    )
+
+    def weights(self) -> WalkWeights:
+        """Return the weights of the edges of the walk."""
+        return WalkWeights(
+            pairs=0.0 if self.ppr_parallel_edges else PAIR_WEIGHT,
+            facts=PAIR_WEIGHT if self.ppr_parallel_edges else 0.0,
+            synonyms=0.0 if self.ppr_identity_edges else 1.0,
+            identities=1.0 if self.ppr_identity_edges else 0.0,
+        )
 
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the entities, relations and passages with the highest scores; without seeds, the nearest passages."""
+    options = query.options_of(PprOptions)
     seeds, vector, notes = await _find_seeds(query, view, tools)  # step 1
     topology = await tools.topology.open(view)
     reset = await _reset_vector(seeds, topology, view)
     if not reset.any():
+        if not options.ppr_fallback:
+            return Evidence(notes=(*notes, "no entity matches the question"))
         chunks, seed = await find_nearest_passages(query, vector, view, tools)
         note = "no entity matches the question: the passages nearest to it are used instead"
         return Evidence(chunks=chunks, seeds=(seed,), notes=(*notes, note))
-    ranks = await rank_nodes(build_walk_graph(topology, WEIGHTS), reset, DAMPING)  # step 2
-    if (highest := float(ranks.max())) < MIN_RANK:
-        notes += (f"no entity scored {MIN_RANK:g} or more (highest: {highest:.4g}), so the threshold was ignored",)
-    is_ranked = ranks >= MIN_RANK if highest >= MIN_RANK else ranks > 0
+    ranks = await rank_nodes(build_walk_graph(topology, options.weights()), reset, options.ppr_damping)  # step 2
+    is_ranked, rank_notes = _is_ranked(ranks, options)
     entities = await top_entities(np.where(is_ranked, ranks, 0.0), MAX_ENTITIES, view)
     relations, isolated = await score_relations(entities, ranks, MAX_RELATIONS, topology=topology, view=view)  # step 3
+    isolated = isolated if options.ppr_fallback else []
     return Evidence(
         chunks=await score_passages(relations, isolated, query.chunk_top_k, view),  # step 4
         entities=tuple(_entity_hit(entity, seeds) for entity in entities),
         relations=relations,
         seeds=seeds,
-        notes=(*notes, *await missing_synonyms_note(view)),
+        notes=(*notes, *rank_notes, *await missing_synonyms_note(view)),
     )
+
+
+def _is_ranked(ranks: Floats, options: PprOptions) -> tuple[npt.NDArray[np.bool_], tuple[str, ...]]:
+    """Return which entities have the minimum rank, [n_entities], and notes for the trace."""
+    min_rank, highest = options.ppr_min_rank, float(ranks.max())
+    if highest >= min_rank:
+        return ranks >= min_rank, ()
+    note = f"no entity scored {min_rank:g} or more (highest: {highest:.4g})"
+    if options.ppr_fallback:
+        return ranks > 0, (f"{note}, so the threshold was ignored",)
+    return np.zeros(len(ranks), dtype=bool), (note,)
 
 
 async def _find_seeds(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Seed, ...], Vector, tuple[str, ...]]:
@@ -97,6 +136,8 @@ async def _find_seeds(query: Query, view: ReadView, tools: Tools) -> tuple[tuple
     themes = query.high_level_keywords or query.model_keywords.high_level
     keys_by_name = await view.keys_by_name(sorted({key for key in map(entity_key, keywords) if key}))
     unknown_names = [name for name in keywords if not keys_by_name.get(entity_key(name))]
+    if not query.options_of(NameOptions).match_names:
+        unknown_names = list(low_level.keywords)
     generic = [*themes, query.text]
     vectors = await embed([*unknown_names, *generic], tools.embedder)
     min_cosine, k = max(MIN_NAMED_COSINE, query.min_similarity), min(query.top_k, MAX_PER_GENERIC)
@@ -204,6 +245,14 @@ def _entity_hit(entity: Scored, seeds: Sequence[Seed]) -> Hit:
 STRATEGY = Strategy(
     name="ppr",
     retrieve=retrieve,
+    options=(PprOptions, NameOptions),
+    faithful={
+        "chunk_top_k": 8,
+        "entity_tokens": 4_000,
+        "relation_tokens": 3_000,
+        "total_tokens": 16_000,
+        "min_passage_share": 9 / 16,
+    },
     summary="PageRank over relations from what the question names, and the passages that state the best relations",
     after="Fast GraphRAG",
     when="the answer lies some relations away from what the question names",

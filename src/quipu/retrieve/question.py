@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from quipu.errors import InvalidInput, QuipuError
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
-from quipu.model.query import Budget, Filter, Keywords, Query, Turn, check_ranges
+from quipu.model.query import Budget, Filter, Keywords, Query, Turn, check_ranges, options_in, replace_defaults
 from quipu.ports.providers import LLM
 from quipu.prompts import question as prompt
 from quipu.retrieve import strategies_by_options, strategy_named
@@ -39,6 +39,7 @@ class QueryOptions(TypedDict, total=False):
     """What a caller may set for one question: fields of Query, and below them the options of single strategies."""
 
     strategy: str
+    preset: Literal["default", "faithful"]
     top_k: int
     chunk_top_k: int
     min_similarity: float
@@ -60,10 +61,31 @@ class QueryOptions(TypedDict, total=False):
     with_answer: bool
     auto_refresh: bool
 
+    match_names: bool
+    max_name_share: float
     mix_weights: "MixWeights"
     dynamic_selection: bool
     drift_follow_ups: int
     from_aggregates: bool
+    hippo_scaled_facts: int
+    hippo_fact_weight: float
+    hippo_synonym_weight: float
+    hippo_passage_weight: float
+    hippo_damping: float
+    linear_min_activation: float
+    linear_sums: bool
+    linear_steps: int
+    linear_sentences: int
+    linear_passages: int
+    linear_expanded: int
+    linear_passage_weight: float
+    linear_similarity_weight: float
+    linear_damping: float
+    ppr_damping: float
+    ppr_min_rank: float
+    ppr_parallel_edges: bool
+    ppr_identity_edges: bool
+    ppr_fallback: bool
 
 
 def build_query(make_query: Callable[[str], Query], query: str | Query, options: Mapping[str, Any]) -> Query:
@@ -98,6 +120,21 @@ def _with_strategy_options(query: Query, values: Mapping[str, Any], others: Sequ
     for kind, own in names_by_kind.items():
         if own_values := {name: values[name] for name in own if name in values}:
             query = query.with_options(replace(query.options_of(kind), **own_values))
+    return query
+
+
+def apply_preset(query: Query) -> Query:
+    """Return the query as its strategy runs it: with the preset "faithful", defaults become the values of its source.
+
+    An option that has another value than its default keeps it.
+    """
+    if query.preset != "faithful":
+        return query
+    strategy = strategy_named(query.strategy)
+    query = replace_defaults(query, strategy.faithful)
+    for kind in strategy.options:
+        faithful = {option.name: option.faithful for option in options_in(kind) if option.faithful is not None}
+        query = query.with_options(replace_defaults(query.options_of(kind), faithful))
     return query
 
 

@@ -8,13 +8,13 @@ Differences from several sources:
   and beyond it those with near sketches, because the order in which vectors were added must not matter.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from quipu.model.chat import ChatRequest
 from quipu.model.evidence import Evidence
-from quipu.model.query import Options, Query
+from quipu.model.query import Options, OptionValue, Query
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.ports.store import ReadView
 from quipu.ports.topology import TopologyIndex
@@ -70,8 +70,9 @@ class Strategy:
     `better_with`, if they have been made, and adds a note if not. `n_model_calls` is the largest number of model calls
     before the answer, with default options; `model_calls` says so in words where that number alone would mislead.
 
-    `options` is the class of its own options; it gets them by `query.options_of(...)`. The options of a `Query` belong
-    to every strategy.
+    `options` are the classes of its own options; it gets them by `query.options_of(...)`. The options of a `Query`
+    belong to every strategy. `faithful` are the values of these in its source, by setting, where they are not the
+    defaults; its own options declare theirs.
 
     `ranks_passages` is False where the evidence has no order of passages. `wants_keywords` says that it searches for
     keywords of the question, which a model finds better than rules. `searches_index` is False if nothing is searched.
@@ -84,7 +85,8 @@ class Strategy:
     when: str
     needs: tuple[str, ...] = ()
     better_with: tuple[str, ...] = ()
-    options: type[Options] | None = None
+    options: tuple[type[Options], ...] = ()
+    faithful: Mapping[str, OptionValue] = field(default_factory=dict)
     n_model_calls: int = 0
     model_calls: str = ""
     ranks_passages: bool = True

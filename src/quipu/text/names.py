@@ -173,6 +173,11 @@ def following_words(words: Words, position: int, max_length: int) -> str:
     return " ".join(words.forms[position:end])
 
 
+def may_contain(text: str, forms: Sequence[str]) -> bool:
+    """Return False if a text certainly lacks a name of these forms. A quick test, for plain ASCII text only."""
+    return not text.isascii() or "'" in text or all(form in text.lower() for form in forms)
+
+
 def count_occurrences(words: Words, names: NamesByAnchor) -> dict[str, int]:
     """Return how often each name occurs as consecutive whole words. Overlapping names are counted independently.
 

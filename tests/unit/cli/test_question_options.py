@@ -43,7 +43,7 @@ class MoonlitOptions(Options):
 
 
 STRATEGY = Strategy(
-    name="moonlit", retrieve=retrieve, options=MoonlitOptions, summary="passages", after="nobody", when="never"
+    name="moonlit", retrieve=retrieve, options=(MoonlitOptions,), summary="passages", after="nobody", when="never"
 )
 '''
 

@@ -187,6 +187,14 @@ async def test_more_passages_are_reranked_than_are_kept(watched: _Watched) -> No
     assert reranker.n_texts == [RERANK_FACTOR]
 
 
+async def test_the_preset_is_that_of_the_strategy_that_is_asked(watched: _Watched) -> None:
+    """The naive search of the source has no minimum cosine."""
+    components = _components(watched)
+    near = await _evidence(components, strategy="naive", min_similarity=0.2)
+    every = await _evidence(components, strategy="naive", min_similarity=-1.0)
+    assert await _evidence(components, strategy="naive", preset="faithful") == every != near
+
+
 async def test_a_question_can_do_without_the_reranker(watched: _Watched) -> None:
     reranker = Reranker()
     components = _components(watched, reranker=reranker)

@@ -10,6 +10,8 @@ from quipu.model.ids import relation_ends
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import hippo
+from quipu.retrieve.hippo import HippoOptions
+from quipu.retrieve.question import apply_preset
 from quipu.retrieve.strategy import Tools
 from tests.unit.retrieve.dense import (
     QUESTION,
@@ -27,6 +29,7 @@ from tests.unit.retrieve.dense import (
 )
 from tests.unit.retrieve.fakes import Library, page, titles
 
+_DEFAULT = HippoOptions()
 _QUERY = Query(text=QUESTION, min_similarity=0.0, chunk_top_k=5)
 
 
@@ -42,7 +45,9 @@ def _about_what_is_named(facts: list[str]) -> list[str]:
     return [fact for fact in facts if any(end in QUESTION.casefold() for end in relation_ends(fact))][:5]
 
 
-async def _expected(view: ReadView, tools: Tools, kept: set[str] | None = None) -> tuple[list[str], dict[str, float]]:
+async def _expected(
+    view: ReadView, tools: Tools, kept: set[str] | None = None, options: HippoOptions = _DEFAULT
+) -> tuple[list[str], dict[str, float]]:
     """Return the chunks and the weights of phrases that the paper's formulas give."""
     found = await dense(view)
     relations = relations_of(found)
@@ -57,14 +62,16 @@ async def _expected(view: ReadView, tools: Tools, kept: set[str] | None = None) 
     phrases = {key: means[key] for key in sorted(means, key=lambda key: (-round(means[key], 9), key))[:5]}
     n, m = found.appearances.shape
     links = np.zeros((n + m, n + m))
-    links[:n, :n] = found.mentions + found.synonyms
+    links[:n, :n] = options.hippo_fact_weight * found.mentions + options.hippo_synonym_weight * found.synonyms
     links[:n, n:] = found.appearances > 0
     links[n:, :n] = links[:n, n:].T
     reset = np.zeros(n + m)
     for key, weight in phrases.items():
         reset[found.place(key)] = weight
-    reset[n:] = 0.05 * scaled(await cosines(view, tools, VectorSpace.CHUNK, QUESTION, found.chunks))
-    ranks = page_rank(links, reset, 0.5)
+    reset[n:] = options.hippo_passage_weight * scaled(
+        await cosines(view, tools, VectorSpace.CHUNK, QUESTION, found.chunks)
+    )
+    ranks = page_rank(links, reset, options.hippo_damping)
     return best(dict(zip(found.chunks, ranks[n:].tolist(), strict=True)), 5), phrases
 
 
@@ -136,6 +143,51 @@ async def test_where_no_fact_is_of_use_the_nearest_passages_stand_in(library: Li
         )
     assert [(hit.id, hit.score) for hit in found.chunks] == [(each.id, each.score) for each in near]
     assert any("passages nearest to the question are used instead" in note for note in found.notes)
+
+
+_OTHERWISE = HippoOptions(hippo_passage_weight=0.5, hippo_damping=0.7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("options", [_OTHERWISE, HippoOptions(hippo_fact_weight=2.0, hippo_synonym_weight=2.0)])
+async def test_the_options_are_the_weights_of_the_formulas(library: Library, seed: int, options: HippoOptions) -> None:
+    await library.publish(*world(seed))
+    await derive(library)
+    async with library.view() as view:
+        found = await hippo.retrieve(_QUERY.with_options(options), view, library.tools)
+        default = await hippo.retrieve(_QUERY, view, library.tools)
+        chunks, _ = await _expected(view, library.tools, options=options)
+    assert [hit.id for hit in found.chunks] == chunks
+    assert [hit.score for hit in found.chunks] != [hit.score for hit in default.chunks]
+
+
+async def test_scores_are_scaled_over_the_nearest_facts_or_with_the_preset_over_all(library: Library) -> None:
+    await library.publish(*world(2))
+    await derive(library)
+    few = _QUERY.with_options(HippoOptions(hippo_scaled_facts=5))
+    faithful = apply_preset(replace(_QUERY, strategy="hippo", preset="faithful"))
+    async with library.view() as view:
+        relations = relations_of(await dense(view))
+        scores = sorted((await cosines(view, library.tools, VectorSpace.RELATION, QUESTION, relations)), reverse=True)
+        (of_few, of_all) = [(await hippo.retrieve(q, view, library.tools)).relations for q in (few, faithful)]
+    fifth, last = scores[4], scores[-1]
+    assert of_few[1].score == pytest.approx((scores[1] - fifth) / (scores[0] - fifth), abs=1e-5)
+    assert of_all[1].score == pytest.approx((scores[1] - last) / (scores[0] - last), abs=1e-5)
+
+
+async def test_with_the_preset_a_fact_weighs_two_for_its_two_directions(library: Library) -> None:
+    """One fact, A — B, in the only passage. Both ends weigh 1 in the reset, and the passage 0.05.
+
+    Links a–b of 2 and a–p, b–p of 1: x = ½ · (2 / 3 · x + ½ · y) + ½ · 1 / 2.05 and y = 1 / 3 · x + ½ · 0.05 / 2.05.
+    """
+    fact = [("Ada", "Bob", "amber mill")]
+    await library.publish(page("One", "Ada, Bob.", names={"Ada": "Person", "Bob": "Person"}, relations=fact))
+    await derive(library)
+    query = apply_preset(Query(text="Ada Bob amber mill", strategy="hippo", preset="faithful"))
+    async with library.view() as view:
+        found = await hippo.retrieve(query, view, library.tools)
+    _, y = np.linalg.solve([[1 - 1 / 3, -0.25], [-1 / 3, 1]], [0.5 / 2.05, 0.025 / 2.05])
+    assert found.chunks[0].score == pytest.approx(y, abs=1e-6)
 
 
 async def test_how_much_a_fact_counts_does_not_hang_on_how_many_are_searched_for(library: Library) -> None:

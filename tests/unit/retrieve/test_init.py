@@ -4,7 +4,9 @@ import pytest
 
 from quipu.derive.catalog import CATALOG
 from quipu.errors import InvalidInput
-from quipu.retrieve import STRATEGIES, strategy_named
+from quipu.model.query import Query, options_in
+from quipu.retrieve import STRATEGIES, Strategy, strategy_named
+from quipu.retrieve.question import apply_preset, check_query
 
 
 def test_every_strategy_is_found_by_its_name() -> None:
@@ -26,6 +28,17 @@ def test_every_strategy_says_what_it_is_and_when_to_use_it() -> None:
         assert strategy.after
         assert strategy.when
         assert strategy.n_model_calls >= strategy.wants_keywords
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES.values(), ids=lambda strategy: strategy.name)
+def test_every_value_of_a_source_is_allowed_and_differs_from_the_default(strategy: Strategy) -> None:
+    shared = {option.name: option for option in options_in(Query)}
+    values = [(shared[name], value) for name, value in strategy.faithful.items()]
+    own = [option for kind in strategy.options for option in options_in(kind)]
+    values += [(option, option.faithful) for option in own if option.faithful is not None]
+    for option, value in values:
+        assert value != option.default and option.allows(value) and isinstance(value, type(option.default)), option
+    check_query(apply_preset(Query(text="Who?", strategy=strategy.name, preset="faithful")))
 
 
 def test_the_strategies_that_search_the_graph_want_keywords() -> None:

@@ -1,5 +1,6 @@
 """Tests of linear against its formulas, on full matrices and by hand."""
 
+from dataclasses import replace
 from math import log, log1p
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from quipu.model.ids import sentence_id
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import linear
+from quipu.retrieve.question import apply_preset
 from quipu.retrieve.strategy import Tools
 from tests.unit.retrieve.dense import (
     NAMES,
@@ -27,18 +29,22 @@ from tests.unit.retrieve.dense import (
 )
 from tests.unit.retrieve.fakes import Library, page, titles
 
-_QUERY = Query(text=QUESTION, min_similarity=0.0, chunk_top_k=5)
-_LIMITS = {"MIN_ACTIVATION": 0.1, "N_SENTENCES": 2, "N_STEPS": 3}
+_FAR = linear.LinearOptions(linear_min_activation=0.1, linear_sentences=2, linear_steps=3)  # for sentences of few words
+_OTHERWISE = linear.LinearOptions(
+    linear_min_activation=0.15,
+    linear_sums=True,
+    linear_steps=2,
+    linear_sentences=1,
+    linear_passage_weight=0.2,
+    linear_similarity_weight=0.5,
+    linear_damping=0.7,
+)
+_QUERY = Query(text=QUESTION, min_similarity=0.0, chunk_top_k=5, options=(_FAR,))
 
 
-@pytest.fixture(autouse=True)
-def _far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reach further than sentences of a few words would let it."""
-    for name, value in _LIMITS.items():
-        monkeypatch.setattr(linear, name, value)
-
-
-async def _activity(view: ReadView, tools: Tools, seeds: list[str]) -> dict[str, tuple[float, int]]:
+async def _activity(
+    view: ReadView, tools: Tools, seeds: list[str], options: linear.LinearOptions
+) -> dict[str, tuple[float, int]]:
     """Return the activity and step of each entity: every sentence a list of names, every step a loop."""
     found = await dense(view)
     sentences = {
@@ -56,25 +62,28 @@ async def _activity(view: ReadView, tools: Tools, seeds: list[str]) -> dict[str,
     active = dict.fromkeys(seeds, (1.0, 1))
     frontier = dict.fromkeys(seeds, 1.0)
     used: set[str] = set()
-    for step in range(2, linear.N_STEPS + 2):
+    for step in range(2, options.linear_steps + 2):
         reached: dict[str, float] = {}
         taken: set[str] = set()
         for key, score in frontier.items():
             mine = [each for each, named in sentences.items() if key in named and each not in used]
-            for each in sorted(mine, key=lambda each: (-near[each], each))[: linear.N_SENTENCES]:
+            for each in sorted(mine, key=lambda each: (-near[each], each))[: options.linear_sentences]:
                 taken.add(each)
                 worth = round(score * near[each], 6)
                 for other in sentences[each] - {key}:
-                    if worth >= linear.MIN_ACTIVATION:
-                        reached[other] = max(reached.get(other, 0.0), worth)
+                    before = reached.get(other, 0.0)
+                    reached[other] = before + worth if options.linear_sums else max(before, worth)
+        reached = {key: round(score, 6) for key, score in reached.items() if score >= options.linear_min_activation}
         used |= taken
         frontier = {key: score for key, score in reached.items() if score > active.get(key, (0.0, 0))[0]}
         active |= {key: (score, active[key][1] if key in active else step) for key, score in frontier.items()}
     return active
 
 
-async def _expected(view: ReadView, tools: Tools, seeds: list[str]) -> tuple[list[str], dict[str, float]]:
-    found, active = await dense(view), await _activity(view, tools, seeds)
+async def _expected(
+    view: ReadView, tools: Tools, seeds: list[str], options: linear.LinearOptions
+) -> tuple[list[str], dict[str, float]]:
+    found, active = await dense(view), await _activity(view, tools, seeds, options)
     n, m = found.appearances.shape
     shares = found.appearances / found.appearances.sum(axis=0)
     links = np.zeros((n + m, n + m))
@@ -86,23 +95,26 @@ async def _expected(view: ReadView, tools: Tools, seeds: list[str]) -> tuple[lis
         reset[found.place(key)] = score
         bonus += score * np.log1p(found.appearances[found.place(key)]) / tier
     near = scaled(await cosines(view, tools, VectorSpace.CHUNK, QUESTION, found.chunks))
-    reset[n:] = 0.05 * (linear.SIMILARITY_WEIGHT * near + np.log1p(bonus))
-    ranks = page_rank(links, reset, 0.5)
+    reset[n:] = options.linear_passage_weight * (options.linear_similarity_weight * near + np.log1p(bonus))
+    ranks = page_rank(links, reset, options.linear_damping)
     chunks = best(dict(zip(found.chunks, ranks[n:].tolist(), strict=True)), 5)
     return chunks, {key: score for key, (score, _) in active.items()}
 
 
 @pytest.mark.parametrize("seed", range(8))
-async def test_evidence_is_what_the_formulas_give_to_the_id(library: Library, seed: int) -> None:
+@pytest.mark.parametrize("options", [_FAR, _OTHERWISE])
+async def test_evidence_is_what_the_formulas_give_to_the_id(
+    library: Library, seed: int, options: linear.LinearOptions
+) -> None:
     await library.publish(*world(seed))
     await derive(library)
     async with library.view() as view:
-        found = await linear.retrieve(_QUERY, view, library.tools)
+        found = await linear.retrieve(_QUERY.with_options(options), view, library.tools)
         assert len(library.embedder.calls) == 1
         seeds = sorted(each.id for seed_ in found.seeds for each in seed_.matches)
-        chunks, active = await _expected(view, library.tools, seeds)
+        chunks, active = await _expected(view, library.tools, seeds, options)
     assert set(seeds) <= {"amber falk", "cedar guild", "birch"}
-    assert {hit.id: hit.score for hit in found.entities} == active
+    assert {hit.id: hit.score for hit in found.entities} == pytest.approx(active, abs=2e-6)
     assert [hit.id for hit in found.chunks] == chunks
 
 
@@ -131,7 +143,7 @@ async def test_a_small_graph_by_hand(library: Library) -> None:
     cosine = float(np.float16(2**-0.5))
     activity = round(cosine, 6)
     assert {hit.id: hit.score for hit in found.entities} == pytest.approx({"ada": 1.0, "bob": activity})
-    prior = 0.05 * (linear.SIMILARITY_WEIGHT * 1.0 + log1p(log(2) + activity * log(2) / 2))
+    prior = 0.05 * (_FAR.linear_similarity_weight * 1.0 + log1p(log(2) + activity * log(2) / 2))
     total = 1.0 + activity + prior  # the other passage weighs nothing
     # p = ½ · (a + b) + ½ · prior, a + b = ½ · p + ½ · (1 + activity), each over the total
     p, _ = np.linalg.solve([[1, -0.5], [-0.5, 1]], [prior / 2 / total, (1 + activity) / 2 / total])
@@ -172,16 +184,48 @@ async def test_a_question_that_names_nothing_finds_the_nearest_passages(library:
 
 
 async def test_of_a_hub_only_the_nearest_passages_are_read_and_it_is_said(
-    library: Library, monkeypatch: pytest.MonkeyPatch
+    library: Library,
 ) -> None:
-    monkeypatch.setattr(linear, "MAX_PASSAGES", 2)
+    options = (linear.LinearOptions(linear_passages=2),)
     pages = [page(f"p{n}", f"Ada met Person{n} {'mill ' * (n == 3)}there.", names={"Ada": "Person"}) for n in range(6)]
     await library.publish(*pages)
     await derive(library)
     async with library.view() as view:
-        found = await linear.retrieve(Query(text="Did Ada own a mill?"), view, library.tools)
+        found = await linear.retrieve(Query(text="Did Ada own a mill?", options=options), view, library.tools)
         assert (await titles(view, found.chunks))[0] == "p3"
     assert found.notes == ("not read, because these entities occur too often: 4 neighbours",)
+
+
+async def test_of_the_active_entities_only_the_most_active_are_expanded(library: Library) -> None:
+    pages = [page(f"p{n}", f"Ada met Person{n}.", names={"Ada": "Person", f"Person{n}": "Person"}) for n in range(3)]
+    await library.publish(*pages, page("more", "Person0 met Zed.", names={"Person0": "Person", "Zed": "Person"}))
+    await derive(library)
+    reached = []
+    for n in (1, 4):
+        options = (linear.LinearOptions(linear_min_activation=0.01, linear_expanded=n),)
+        async with library.view() as view:
+            found = await linear.retrieve(Query(text="Did Ada meet Person0?", options=options), view, library.tools)
+        reached.append({hit.id for hit in found.entities})
+    assert "zed" in reached[1] and "zed" not in reached[0]
+
+
+async def test_the_preset_adds_up_what_the_sentences_of_a_step_pass_on(library: Library) -> None:
+    """Ada and Cid are named; a sentence of each leads to Bob, with the cosine 2 / 3 to the question.
+
+    The paper adds both (Mᵀ (σ ∘ M a)), so that Bob gets 4 / 3; by default he gets the higher, 2 / 3.
+    """
+    await library.publish(
+        page("One", "Ada met Bob.", names={"Ada": "Person", "Bob": "Person"}),
+        page("Two", "Cid met Bob.", names={"Cid": "Person", "Bob": "Person"}),
+    )
+    await derive(library)
+    query = Query(text="Ada Cid met?", strategy="linear")
+    async with library.view() as view:
+        default = await linear.retrieve(query, view, library.tools)
+        faithful = await linear.retrieve(apply_preset(replace(query, preset="faithful")), view, library.tools)
+    cosine = next(hit.score for hit in default.entities if hit.id == "bob")
+    assert cosine == pytest.approx(2 / 3, abs=1e-3)
+    assert {hit.id: hit.score for hit in faithful.entities} == pytest.approx({"ada": 1, "cid": 1, "bob": 2 * cosine})
 
 
 async def test_the_order_and_batches_of_documents_do_not_show(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Keywords, Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import naive, ppr
+from quipu.retrieve.ppr import PprOptions
+from quipu.retrieve.question import apply_preset
 from quipu.retrieve.steps.keywords import find_low_level_keywords
 from quipu.retrieve.strategy import Tools
 from tests.unit.retrieve.dense import QUESTION, Dense, best, cosines, dense, derive, page_rank, world
@@ -128,6 +130,83 @@ async def test_two_related_entities_by_hand(library: Library) -> None:
     assert found.entities[0].reason == "PageRank 0.5203, a seed, matches 'Ada'"
 
 
+async def test_the_damping_decides_how_far_the_walk_goes(library: Library) -> None:
+    """As above, with a = 0.5 b + 0.5 · 3/4 and b = 0.5 a + 0.5 · 1/4: a = 7/12."""
+    pair = page("Pair", "Ada and Bob.", names={"Ada": "Person", "Bob": "Person"}, relations=[("Ada", "Bob", "")])
+    await library.publish(pair)
+    query = Query(text="Ada?", options=(PprOptions(ppr_damping=0.5),))
+    async with library.view() as view:
+        found = await ppr.retrieve(query, view, library.tools)
+    assert [hit.score for hit in found.entities] == pytest.approx([7 / 12, 5 / 12], abs=1e-6)
+
+
+async def _ranks(library: Library, query: Query) -> dict[str, float]:
+    async with library.view() as view:
+        return {hit.id: hit.score for hit in (await ppr.retrieve(query, view, library.tools)).entities}
+
+
+async def test_with_the_preset_a_pair_weighs_as_much_as_it_is_stated(library: Library) -> None:
+    """Ada and Bob are stated three times, Ada and Cid once: three quarters of what leaves Ada reach Bob, else half.
+
+    Ada is named: she weighs 1. In the question's own row she has 1 / 2, the others 1 / 4 each: p = (4, 1, 1) / 6.
+    """
+    people = {"Ada": "Person", "Bob": "Person", "Cid": "Person"}
+    stated = [page(f"p{n}", f"Ada, Bob, {n}.", names=people, relations=[("Ada", "Bob", "")]) for n in range(3)]
+    await library.publish(*stated, page("once", "Ada, Cid.", names=people, relations=[("Ada", "Cid", "")]))
+    query = Query(text="Ada?", strategy="ppr")
+    reset = np.array([4, 1, 1]) / 6
+    for used, weight in ((query, 1.0), (apply_preset(replace(query, preset="faithful")), 3.0)):
+        links = np.array([[0, weight, 1], [weight, 0, 0], [1, 0, 0]])
+        expected = dict(zip(("ada", "bob", "cid"), page_rank(links, reset, 0.85).tolist(), strict=True))
+        assert await _ranks(library, used) == pytest.approx(expected, abs=1e-6)
+
+
+async def test_with_the_preset_an_identity_edge_weighs_as_much_as_a_relation(library: Library) -> None:
+    """Amber Falk is related to Bob, and a synonym of Amber Falk Senior, whose cosine weighs by default."""
+    people = {"Amber Falk": "Person", "Bob": "Person", "Amber Falk Senior": "Person"}
+    await library.publish(page("One", "Amber Falk, Bob.", names=people, relations=[("Amber Falk", "Bob", "")]))
+    await derive(library)
+    cosine = float(np.float16(2 / 6**0.5))
+    row = np.array([1.0, 0.5, (1 + cosine) / 2])  # of the question; of the name: 1, 0, 0
+    reset = np.maximum(row / row.sum(), [1, 0, 0])
+    query = Query(text="Amber Falk?", strategy="ppr")
+    for used, weight in ((query, cosine), (apply_preset(replace(query, preset="faithful")), 1.0)):
+        links = np.array([[0, 1, weight], [1, 0, 0], [weight, 0, 0]])
+        expected = dict(zip(people, page_rank(links, reset, 0.85).tolist(), strict=True))
+        found = await _ranks(library, used)
+        assert found == pytest.approx({name.casefold(): rank for name, rank in expected.items()}, abs=1e-3)
+    assert (await _ranks(library, query)) != (await _ranks(library, used))
+
+
+async def test_without_the_fallback_nothing_is_found_where_the_source_finds_nothing(travels: Library) -> None:
+    options = PprOptions(ppr_fallback=False)
+    alone, unranked, unmatched = (
+        Query(text="What is Paper?", options=(options,)),
+        Query(text="Who ruled from Dadu?", options=(replace(options, ppr_min_rank=0.99),)),
+        Query(text="Who?", filter=Filter(documents=("none",)), options=(options,)),
+    )
+    async with travels.view() as view:
+        found = await ppr.retrieve(alone, view, travels.tools)
+        assert "paper" in [hit.id for hit in found.entities]
+        assert "Paper" not in await titles(view, found.chunks)
+        found = await ppr.retrieve(unranked, view, travels.tools)
+        assert _ids(found) == ([], [], []) and "so the threshold was ignored" not in "".join(found.notes)
+    async with travels.view(unmatched.filter) as view:
+        found = await ppr.retrieve(unmatched, view, travels.tools)
+    assert _ids(found) == ([], [], []) and found.notes[-1] == "no entity matches the question"
+
+
+async def test_with_the_preset_a_name_is_searched_for_by_its_vector(library: Library) -> None:
+    pair = page("Pair", "Ada Low.", names={"Ada Low": "Person", "Byron": "Person"}, aliases={"Ada": "Byron"})
+    await library.publish(pair)
+    query = Query(text="Who is Ada?", strategy="ppr")
+    async with library.view() as view:
+        default = await ppr.retrieve(query, view, library.tools)
+        faithful = await ppr.retrieve(apply_preset(replace(query, preset="faithful")), view, library.tools)
+    first = [(seed.kind, [match.id for match in seed.matches]) for seed in (default.seeds[0], faithful.seeds[0])]
+    assert first == [("name", ["byron"]), ("vector", ["ada low"])]
+
+
 async def test_what_is_a_relation_away_is_found(travels: Library) -> None:
     async with travels.view() as view:
         found = await ppr.retrieve(Query(text="Who ruled from Dadu?"), view, travels.tools)
@@ -151,11 +230,11 @@ async def test_where_nothing_is_named_or_near_the_nearest_passages_stand_in(libr
 
 
 async def test_where_the_walk_is_nowhere_often_what_it_meets_most_counts(
-    travels: Library, monkeypatch: pytest.MonkeyPatch
+    travels: Library,
 ) -> None:
-    monkeypatch.setattr(ppr, "MIN_RANK", 0.99)  # as with hundreds of seeds
+    query = Query(text="Who ruled from Dadu?", options=(PprOptions(ppr_min_rank=0.99),))  # as with hundreds of seeds
     async with travels.view() as view:
-        found = await ppr.retrieve(Query(text="Who ruled from Dadu?"), view, travels.tools)
+        found = await ppr.retrieve(query, view, travels.tools)
     assert {hit.id for hit in found.entities} >= {"dadu", "kublai khan"}
     assert found.chunks
     assert any(note.startswith("no entity scored 0.99 or more (highest: 0.") for note in found.notes)

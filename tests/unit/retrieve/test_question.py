@@ -8,8 +8,9 @@ from quipu.errors import InvalidInput, OverBudget, Overloaded, QuipuError, Refus
 from quipu.model.chat import ReplyLifetime, Role
 from quipu.model.query import Keywords, Query, Turn
 from quipu.prompts import question as prompt
-from quipu.retrieve import strategies_by_options
+from quipu.retrieve import STRATEGIES, strategies_by_options
 from quipu.retrieve.mix import MixWeights
+from quipu.retrieve.ppr import PprOptions
 from quipu.retrieve.question import (
     MAX_HISTORY_TURNS,
     MAX_KEYWORD_LENGTH,
@@ -18,6 +19,7 @@ from quipu.retrieve.question import (
     MAX_TURN_LENGTH,
     NO_OPTIONS,
     QueryOptions,
+    apply_preset,
     build_query,
     find_keywords,
     read_keywords,
@@ -25,6 +27,7 @@ from quipu.retrieve.question import (
     rewrite_question,
     understand_question,
 )
+from quipu.retrieve.steps.keywords import NameOptions
 from tests.unit.retrieve.talker import Talker
 
 HISTORY = (Turn(role="user", text="Who was Kober?"), Turn(role="assistant", text="A scholar."))
@@ -186,6 +189,24 @@ def test_the_typed_options_are_the_fields_of_a_query_and_the_options_of_every_st
         hints |= get_type_hints(kind)
     assert get_type_hints(QueryOptions, localns={"MixWeights": MixWeights}) == hints
     assert not QueryOptions.__required_keys__
+
+
+def test_the_preset_sets_what_is_not_set_to_the_values_of_the_source() -> None:
+    query = Query(text="Who?", strategy="ppr", preset="faithful", chunk_top_k=9, options=(PprOptions(ppr_damping=0.9),))
+    faithful = apply_preset(query)
+    assert (faithful.chunk_top_k, faithful.top_k) == (9, 40)
+    assert (faithful.budget.entities, faithful.budget.relations, faithful.budget.total) == (4_000, 3_000, 16_000)
+    assert faithful.options_of(PprOptions) == PprOptions(
+        ppr_damping=0.9, ppr_parallel_edges=True, ppr_identity_edges=True, ppr_fallback=False
+    )
+    assert faithful.options_of(NameOptions) == NameOptions(match_names=False, max_name_share=1.0)
+    assert apply_preset(faithful) == faithful
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_default_preset_changes_nothing(strategy: str) -> None:
+    query = Query(text="Who?", strategy=strategy)
+    assert apply_preset(query) is query
 
 
 @pytest.mark.parametrize("name", sorted(NO_OPTIONS))

@@ -34,13 +34,14 @@ class WalkWeights:
     """The weights of the edges of a walk; 0 or None leaves a kind of edge out.
 
     A pair of related entities gets the weight `pairs`, plus `facts` for each mention of the relation. Synonyms get
-    `synonyms` times their cosine.
+    `synonyms` times their cosine, and `identities` whatever their cosine.
     """
 
     facts: float = 0.0
     pairs: float = 0.0
     mentions: MentionWeight | None = None
     synonyms: float = 0.0
+    identities: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +125,8 @@ def build_walk_graph(topology: Topology, weights: WalkWeights) -> WeightedGraph:
         blocks.append(GraphBlock(matrix=topology.relations(EdgeWeight.ONE), weight=weights.pairs))
     if weights.synonyms:
         blocks.append(GraphBlock(matrix=topology.synonyms(), weight=weights.synonyms))
+    if weights.identities:
+        blocks.append(GraphBlock(matrix=topology.synonyms().unweighted(), weight=weights.identities))
     if weights.mentions is not None:
         blocks += _mention_blocks(topology, weights.mentions, first_chunk)
     n_chunks = topology.n_chunks if weights.mentions is not None else 0

@@ -5,14 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quipu.model.evidence import Scored, Seed
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.store import ReadView
 from quipu.text.names import entity_key, name_forms
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS, Words, split_words
 
-# A name that occurs in 20 % of the chunks carries at most ln 5 = 1.6 nats of information, so rarer names decide better.
-MAX_CHUNK_SHARE = 0.2
 MAX_NAME_WORDS = 12  # in a script without spaces each character counts as a word
 MIN_UNSPACED_LENGTH = 2
 # Text that cannot occur between two words of one name. A comma and a dot can: "Johnnycake, West Virginia", "St. Louis".
@@ -20,10 +18,26 @@ _BREAK = re.compile(r"[?!;\n。？！；]|.{4,}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NameOptions(Options):
+    """The options of strategies that start from the names in a question.
+
+    A name in 20 % of the chunks carries at most ln 5 = 1.6 nats of information, so rarer names decide better.
+    """
+
+    match_names: bool = option(
+        True, "Start from the entities whose name or alias is in the question, before similar ones.", faithful=False
+    )
+    max_name_share: float = option(
+        0.2, "Drop names in a larger share of the chunks, if a rarer one remains.", between=(0.0, 1.0), faithful=1.0
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LowLevelKeywords:
-    """The low-level keywords of a question: one text to embed, and a seed for each keyword that is an entity's name."""
+    """The low-level keywords of a question, as one text to embed, and a seed for each that is an entity's name."""
 
     text: str
+    keywords: tuple[str, ...] = ()
     names: tuple[Seed, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -65,20 +79,26 @@ class _NameCandidate:
 async def find_low_level_keywords(query: Query, view: ReadView) -> LowLevelKeywords:
     """Return the user's low-level keywords, else the entity names in the question and a model's keywords, else itself.
 
-    As in LightRAG the keywords are joined and embedded once. A name that occurs in more than `MAX_CHUNK_SHARE` of the
+    As in LightRAG the keywords are joined and embedded once. A name that occurs in more than `max_name_share` of the
     chunks, and in more than `chunk_top_k` of them, is dropped if a rarer name remains. A model's keywords are added to
-    the names found in the question, so that no name is lost because the model omits it.
+    the names found in the question, so that no name is lost because the model omits it. Without `match_names` there are
+    no seeds, and names of the question count only if there is no keyword of the user or of a model.
     """
+    options = query.options_of(NameOptions)
+    if not options.match_names:
+        keywords = query.low_level_keywords or query.model_keywords.low_level
+        keywords = keywords or tuple(dict.fromkeys(name.surface for name in await link_names(query.text, view)))
+        return LowLevelKeywords(text=", ".join(keywords) or query.text, keywords=keywords)
     if query.low_level_keywords:
         return _low_level(await _look_up(query.low_level_keywords, view))
     linked = [_Keyword(surface=name.surface, keys=name.keys) for name in await link_names(query.text, view)]
-    keywords = linked + await _added_by_model(query.model_keywords.low_level, linked, view)
-    if not keywords:
+    named = linked + await _added_by_model(query.model_keywords.low_level, linked, view)
+    if not named:
         note = "the question contains no entity name: its whole text is used as the low-level keyword"
         return LowLevelKeywords(text=query.text, notes=(note,))
-    common = await _too_common(keywords, query.chunk_top_k, view)
-    dropped = ", ".join(dict.fromkeys(keyword.surface for keyword in keywords if keyword in common))
-    rare = [keyword for keyword in keywords if keyword not in common]
+    common = await _too_common(named, query.chunk_top_k, options.max_name_share, view)
+    dropped = ", ".join(dict.fromkeys(keyword.surface for keyword in named if keyword in common))
+    rare = [keyword for keyword in named if keyword not in common]
     surfaces = list(dict.fromkeys(keyword.surface for keyword in rare))
     return _low_level(
         rare, surfaces, notes=(f"names dropped because they are too common: {dropped}",) if dropped else ()
@@ -130,8 +150,8 @@ def _low_level(
         for keyword in keywords
         if keyword.keys
     )
-    text = ", ".join(surfaces or [keyword.surface for keyword in keywords])
-    return LowLevelKeywords(text=text, names=seeds, notes=notes)
+    surfaces = surfaces or [keyword.surface for keyword in keywords]
+    return LowLevelKeywords(text=", ".join(surfaces), keywords=tuple(surfaces), names=seeds, notes=notes)
 
 
 async def _added_by_model(keywords: Sequence[str], linked: Sequence[_Keyword], view: ReadView) -> list[_Keyword]:
@@ -149,12 +169,14 @@ async def _look_up(surfaces: Sequence[str], view: ReadView) -> list[_Keyword]:
     ]
 
 
-async def _too_common(keywords: Sequence[_Keyword], n_passages: int, view: ReadView) -> frozenset[_Keyword]:
+async def _too_common(
+    keywords: Sequence[_Keyword], n_passages: int, max_share: float, view: ReadView
+) -> frozenset[_Keyword]:
     """Return the names that are too common to narrow the search; none if no rarer name would remain."""
     names = [keyword for keyword in keywords if keyword.keys]
     entities = await view.entities(sorted({key for name in names for key in name.keys}))
     frequent = [entity for entity in entities if entity.n_chunks > n_passages]
-    limit = MAX_CHUNK_SHARE * (await view.counts("chunks")).chunks if frequent else 0
+    limit = max_share * (await view.counts("chunks")).chunks if frequent else 0
     common_keys = {entity.key for entity in frequent if entity.n_chunks > limit}
     common = frozenset(name for name in names if common_keys.issuperset(name.keys))
     return common if len(common) < len(set(names)) else frozenset()

@@ -1,7 +1,9 @@
 """Keywords without a model: names for the low level, the question for the high."""
 
+from dataclasses import replace
+
 from quipu.model.query import Keywords, Query
-from quipu.retrieve.steps.keywords import find_low_level_keywords, join_high_level_keywords
+from quipu.retrieve.steps.keywords import NameOptions, find_low_level_keywords, join_high_level_keywords
 from tests.unit.retrieve.fakes import Library, page
 
 
@@ -48,6 +50,29 @@ async def test_a_name_in_most_chunks_is_left_out_where_a_rarer_one_remains(libra
     assert (both.text, both.notes) == ("Chae", ("names dropped because they are too common: Li Hua",))
     assert (alone.text, alone.notes) == ("Li Hua", ())
     assert readable.text == "Li Hua, Chae"
+
+
+async def test_names_are_dropped_by_the_share_of_chunks_and_with_the_whole_as_share_never(library: Library) -> None:
+    await library.publish(*[page(f"Day {n}", f"Li Hua wrote {n}.", names={"Li Hua": "Person"}) for n in range(8)])
+    await library.publish(page("Night", "Chae slept.", names={"Chae": "Person"}))
+    query = Query(text="Did Li Hua meet Chae?", chunk_top_k=3)
+    async with library.view() as view:
+        default, above, never = [
+            (await find_low_level_keywords(query.with_options(NameOptions(max_name_share=share)), view)).text
+            for share in (0.2, 0.9, 1.0)
+        ]
+    assert (default, above, never) == ("Chae", "Li Hua, Chae", "Li Hua, Chae")
+
+
+async def test_without_matched_names_the_keywords_of_a_model_stand_alone(travels: Library) -> None:
+    query = Query(text="Did Marco Polo bring silk home?", options=(NameOptions(match_names=False),))
+    said = replace(query, model_keywords=Keywords(low_level=("silk", "Venice")))
+    async with travels.view() as view:
+        of_model, of_question, of_nothing = [
+            await find_low_level_keywords(asked, view) for asked in (said, query, replace(query, text="why?"))
+        ]
+    assert (of_model.text, of_question.text, of_nothing.text) == ("silk, Venice", "Marco Polo", "why?")
+    assert of_model.names == of_question.names == of_nothing.names == ()
 
 
 async def test_keywords_of_a_model_add_to_the_names_in_the_question(travels: Library) -> None:
