@@ -1,6 +1,7 @@
 """Quotation: the blocks of the passages that answer a question, as a person would read them to be sure.
 
-For each part of a question the best sentence is chosen, and then a second one elsewhere where it is nearly as good.
+For each part of a question the best sentence is chosen, and then a second one elsewhere; up to four where the question
+has one part and they are about as good as the first.
 Each grows to a block of readable size: the rest of its paragraph, what introduces it, what follows it. A table row
 brings its header, a heading what stands under it. A question for a list gets the list.
 """
@@ -38,9 +39,9 @@ _SUBJECT_END = re.compile(r"\s*(?:\band\b|\bи\b|与|和|[(（:：,，《«—�
 class QuoteLimits:
     """How much is quoted: `n_quotes` for each part, of about `n_chars` each, and never more than `total` together.
 
-    For a list a quote has about `n_list_chars`.
-
-    A further quote is left out where its score is below `min_score_ratio` of the first.
+    A further quote is left out where its score is below `min_score_ratio` of the first. A question of one part gets up
+    to `n_close_quotes`, where these score at least `close_ratio` of the first. For a list a quote has about
+    `n_list_chars`.
     """
 
     n_chars: int = 360
@@ -48,6 +49,8 @@ class QuoteLimits:
     n_quotes: int = 2
     total: int = 1_500
     min_score_ratio: float = 0.6
+    n_close_quotes: int = 4
+    close_ratio: float = 0.95
 
 
 LIMITS = QuoteLimits()
@@ -103,7 +106,8 @@ def choose_quotes(
     parts = list(zip(question.parts, passages_by_part, strict=True))
     n_parts = len(parts)
     if n_parts > 1:
-        limits = replace(limits, n_quotes=1 if n_parts > 2 else limits.n_quotes)
+        n_quotes = 1 if n_parts > 2 else limits.n_quotes
+        limits = replace(limits, n_quotes=n_quotes, n_close_quotes=n_quotes)
     quotes: list[Quote] = []
     for part, passages in parts:
         for quote in _quotes_of_part(part, question, passages, weights, limits):
@@ -151,9 +155,10 @@ def _quotes_of_part(
     candidates = _ranked_by_words(question.text, blocks, weights, n_chars)
     if kind is QuestionKind.LIST and ranked and (listed := best_list(part, passages, ranked[0], weights)):
         quotes.append(_quote_of_list(listed, ranked[0]))
-    while candidates and len(quotes) < limits.n_quotes:
+    while candidates and len(quotes) < limits.n_close_quotes:
         quote = candidates.pop(0)
-        if quotes and quote.score < limits.min_score_ratio * quotes[0].score:
+        ratio = limits.min_score_ratio if len(quotes) < limits.n_quotes else limits.close_ratio
+        if quotes and quote.score < ratio * quotes[0].score:
             break
         if not any(quote.overlaps(other) for other in quotes):
             quotes.append(quote)

@@ -1,10 +1,9 @@
 """Sentence scores: how well each sentence of the passages answers one part of a question.
 
 A sentence scores the share of the question's words that it holds; they weigh the same, since weights by rarity changed
-nothing. A word that stands only near it counts in
-part: in its block, in the block beside it or the one that introduces it, in the headings above, in the title and the
-name of the document. The score is higher where the passage ranks high and where the sentence has the form of an answer:
-a definition of the term, a number or time, code for a how-to.
+nothing. A word that stands only near it counts in part: in its block or the one that introduces it, in the title and
+the name of the document. The score is higher where the passage ranks high and where the sentence has the form of an
+answer: a definition of the term, a number or time, code for a how-to.
 """
 
 import re
@@ -38,8 +37,6 @@ class ScoreWeights:
     """How much a word of the question counts by where it stands, and what else adds to a score of at most 1."""
 
     block: float = 0.6  # in another sentence of the block, or in the block that introduces it
-    near: float = 0.2  # in the block before or after
-    heading: float = 0.4  # in the headings above
     title: float = 0.8  # in the title or the name of the document
     rank: float = 0.5  # the best passage; others in proportion to their scores
     form: float = 0.2  # the sentence has the form of an answer
@@ -138,7 +135,7 @@ def score_sentences(
 
 
 class _MatchedText:
-    """A passage with the words of a question in each of its blocks, in its headings and its title."""
+    """A passage with the words of a question in each of its blocks and in its title."""
 
     def __init__(self, passage: PassageText, finder: WordFinder) -> None:
         self.passage, self.text, self.blocks = passage, passage.text, passage.blocks
@@ -147,7 +144,6 @@ class _MatchedText:
         self.terms_of_block = [self.between(block.start, block.end) for block in self.blocks]
         chunk = passage.chunk
         self.title = finder.terms_in(f"{chunk.title} {chunk.document_id} {passage.name}")
-        self.headings = finder.terms_in(" ".join((*chunk.headings, chunk.header)))
 
     def between(self, start: int, end: int) -> frozenset[str]:
         return frozenset(self._terms[bisect_left(self._starts, start) : bisect_left(self._starts, end)])
@@ -191,19 +187,11 @@ class _Scorer:
 
     def _credits(self, text: _MatchedText, index: int) -> dict[str, float]:
         """Return how much each word of the question counts for the sentences of a block that do not hold it."""
-        weights, block = self._weights, text.blocks[index]
-        near = [place for place in (index - 1, index + 1) if 0 <= place < len(text.blocks)]
-        around = [(text.title, weights.title), *((text.terms_of_block[place], weights.near) for place in near)]
-        around.append((text.headings, weights.heading))
-        if block.heading >= 0:
-            around.append((text.terms_of_block[block.heading], weights.heading))
-        if block.lead >= 0:
-            around.append((text.terms_of_block[block.lead], weights.block))
-        around.append((text.terms_of_block[index], weights.block))
-        credit_by_term: dict[str, float] = {}
-        for terms, credit in around:
-            for term in terms:
-                credit_by_term[term] = max(credit, credit_by_term.get(term, 0.0))
+        lead = text.blocks[index].lead
+        around = text.terms_of_block[index] | (text.terms_of_block[lead] if lead >= 0 else frozenset())
+        credit_by_term = dict.fromkeys(around, self._weights.block)
+        for term in text.title:
+            credit_by_term[term] = max(self._weights.title, credit_by_term.get(term, 0.0))
         return credit_by_term
 
     def _form(self, text: _MatchedText, index: int, start: int, end: int) -> float:

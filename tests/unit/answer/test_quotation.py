@@ -102,6 +102,18 @@ def test_equal_text_is_quoted_once() -> None:
     assert [quote.text for quote in quotes] == [sentence]
 
 
+def test_up_to_four_quotes_are_shown_where_they_are_as_good_as_the_first() -> None:
+    sentences = [f"The caravan left Tabriz in {month}." for month in ("May", "June", "July", "August", "March")]
+    quotes = _quotes("When did the caravan leave Tabriz?", *(passage_text(text, title=text) for text in sentences))
+    assert [quote.text for quote in quotes] == sentences[:4]
+
+
+def test_a_third_quote_that_is_weaker_is_left_out() -> None:
+    sentences = ["The caravan left Tabriz in May.", "The caravan left Tabriz in June.", "Tabriz has a caravan of May."]
+    quotes = _quotes("When did the caravan leave Tabriz?", *(passage_text(text, title="Days") for text in sentences))
+    assert [quote.text for quote in quotes] == sentences[:2]
+
+
 def test_a_much_weaker_second_quote_is_left_out() -> None:
     other = passage_text("Salt is white.", title="Salt", score=0.1)
     quotes = _quotes("When did the caravan leave Tabriz?", passage_text("The caravan left Tabriz in May."), other)
