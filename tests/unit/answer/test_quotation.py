@@ -103,15 +103,15 @@ def test_equal_text_is_quoted_once() -> None:
 
 
 def test_up_to_four_quotes_are_shown_where_they_are_as_good_as_the_first() -> None:
-    sentences = [f"The caravan left Tabriz in {month}." for month in ("May", "June", "July", "August", "March")]
-    quotes = _quotes("When did the caravan leave Tabriz?", *(passage_text(text, title=text) for text in sentences))
-    assert [quote.text for quote in quotes] == sentences[:4]
+    texts = [f"The caravan left Tabriz in {year}." for year in (1271, 1272, 1273, 1274, 1275)]
+    quotes = _quotes("When did the caravan leave Tabriz?", *(passage_text(text, title=text[-5:]) for text in texts))
+    assert [quote.text for quote in quotes] == texts[:4]
 
 
 def test_a_third_quote_that_is_weaker_is_left_out() -> None:
-    sentences = ["The caravan left Tabriz in May.", "The caravan left Tabriz in June.", "Tabriz has a caravan of May."]
-    quotes = _quotes("When did the caravan leave Tabriz?", *(passage_text(text, title="Days") for text in sentences))
-    assert [quote.text for quote in quotes] == sentences[:2]
+    texts = ["The caravan left Tabriz in 1271.", "The caravan left Tabriz in 1272.", "Tabriz saw a caravan in 1273."]
+    quotes = _quotes("When had the caravan left Tabriz?", *(passage_text(text, title=text[-5:]) for text in texts))
+    assert [quote.text for quote in quotes] == texts[:2]
 
 
 def test_a_much_weaker_second_quote_is_left_out() -> None:

@@ -392,7 +392,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_derivations,
     _add_spellings,
     _add_words_and_checksums,
-    lambda _: None,  # terms of full text: below
+    lambda _: None,  # schema 8 has other terms of full text, which is built again (_TEXT_SCHEMA)
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TEXT_SCHEMA = 8  # the first schema with the present terms of full text; a migration from an older one builds it again
