@@ -37,9 +37,9 @@ from quipu.algo.edge_list import EdgeList, edge_list, modularity
 from quipu.algo.graph_communities import find_communities
 from quipu.algo.lca import Forest
 from quipu.algo.pagerank import TOLERANCE, GraphBlock, WeightedGraph, personalised_pagerank
+from quipu.algo.relation_paths import PathGraph, best_paths, pair_codes
 from quipu.algo.shortest_paths import ShortestPathSearch
 from quipu.algo.sparse_matrix import SparseMatrix, sparse_matrix
-from quipu.algo.two_hop_paths import PathGraph, best_paths, pair_codes
 from quipu.model.delta import Delta
 from quipu.model.query import Filter
 from quipu.ports.topology import EdgeWeight, Floats, Ints
@@ -227,7 +227,11 @@ async def ways(world: World) -> AsyncIterator[Figure]:
     n = world.n_entities + 1
     marked = np.unique(pair_codes(world.sources[:200], world.targets[:200], n))
     ground = PathGraph(
-        relations=world.matrix, order=np.arange(n), is_answer=chance.random(n) < 0.2, key_relations=marked
+        relations=world.matrix,
+        order=np.arange(n),
+        is_answer=chance.random(n) < 0.2,
+        key_relations=marked,
+        key_weights=np.ones(len(marked), dtype=np.int64),
     )
     for kind, starts in (
         ("40 entities", 1 + chance.choice(world.n_entities, 40, replace=False)),

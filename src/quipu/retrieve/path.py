@@ -1,23 +1,23 @@
-"""path: paths of up to two relations from what the question names to what may be its answer, and their passages.
+"""path: paths of two relations from what the question names to what may be its answer, and their passages.
 
 Source: T. Fan et al., "MiniRAG: Towards Extremely Simple Retrieval-Augmented Generation" (2025), sections 3.2 and 3.3.
 
 1. A language model names the entities in the question and the types its answer may have.
 2. Start nodes are the entities whose names are similar to these names. Answer candidates are the entities of these
    types. Key relations are those near the question that have a start node or an answer candidate as an end.
-3. Every path of one or two relations from a start node scores s(start) · (1 + α + ε): α answer candidates and ε key
-   relations are on it. The best 30 paths are kept.
+3. Every path of two relations from a start node scores ω_p = ω_v(start) · (1 + α + ε): α is the number of answer
+   candidates on it, ε the sum of the weights ω_e of its key relations. The best 30 paths are kept.
 4. The score of a path is passed to its entities and relations, and shared among the passages that mention or state
    them. A passage that is also among the nearest to the question scores ten times as much.
 
 Differences from the paper and its code:
-- The paper's ω_e counts the start nodes and answer candidates within k hops of a key relation → a key relation counts
-  1, because the authors' code counts it so.
+- In the paper ω_e counts the start nodes and answer candidates within k hops of a key relation → it is 1, as in the
+  code, or this number within `path_hops`, if that is not 0, because a walk around each relation takes long.
 - A model names entities and answer types → without a model entity names are found in the question and types follow from
   its question words, because no strategy needs a model.
-- Paths of any length in the paper, of two relations in the code → two relations, or one where it ends there, because
-  the number of paths grows with the square of the degree.
-- All relations of an entity are followed → `MAX_LINKS` of them, because hubs would dominate; a note says when this
+- Paths of any length in the paper, of two relations in the code → `path_length` relations, or fewer where it ends
+  there, because the number of paths is a power of the degree.
+- All relations of an entity are followed → `path_links` of them, because hubs would dominate; a note says when this
   happened.
 - 60 start nodes and 60 relations for a name → `top_k` of each, because it is an option of all strategies.
 - The first start node of a name counts twice → each counts by its similarity alone, because the paper does so.
@@ -25,8 +25,7 @@ Differences from the paper and its code:
   because spelling does not tell what answers the question.
 - 30 nearest passages multiply a start node's passages by ten → `chunk_top_k` nearest passages score `BOOST` times as
   much themselves, because the others are not near.
-- 30 passages → `chunk_top_k` passages, because one limit makes strategies comparable.
-- 500 tokens of entities → `entity_tokens`, because budgets are the same for all strategies.
+- 30 passages, 500 tokens of entities → `chunk_top_k`, `entity_tokens`, because limits are the same for all strategies.
 
 Faults of the authors' code that are not copied: entity types are never found; the last path of a start node decides for
 all of its paths; a relation counts in one direction only.
@@ -34,21 +33,20 @@ all of its paths; a relation counts in one direction only.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from quipu.algo.two_hop_paths import NO_NODE, PathGraph, TwoHopPaths, best_paths, pair_codes
+from quipu.algo.relation_paths import NO_NODE, PathGraph, RelationPaths, best_paths, count_near, pair_codes
 from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.derivation import NAMES
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_ends, relation_id
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.derivation_view import EntityTypes, NodeKind
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
-from quipu.ports.topology import EdgeWeight, Floats, Topology
+from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
 from quipu.prompts import question as prompt
 from quipu.retrieve.steps.graph_walk import round_scores, top_chunks
 from quipu.retrieve.steps.keywords import link_names
@@ -60,8 +58,16 @@ from quipu.text.names import entity_key
 from quipu.text.questions import answer_entity_types
 
 N_PATHS = 30
-MAX_LINKS = 32  # followed from one entity
 BOOST = 10.0  # for a passage that is also among the nearest to the question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathOptions(Options):
+    """The options of `path`."""
+
+    path_length: int = option(2, "Relations of a path.", between=(1, 4))
+    path_links: int = option(32, "Relations followed from one entity.", between=(1, 10**6), faithful=10**6)
+    path_hops: int = option(0, "Hops around a key relation that weigh (ω_e); 0: it is 1.", between=(0, 4), faithful=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +102,8 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     k = query.top_k * len(terms.names)
     near_relations = await find_nearest(VectorSpace.RELATION, vector, query=query, k=k, view=view, tools=tools)
     topology = await tools.topology.open(view)
-    is_answer = _mark_answer_candidates(terms.answer_types, types, topology)
-    paths = await _find_paths(seeds, near_relations, is_answer, types=types, topology=topology, view=view)
+    options, graph = query.options_of(PathOptions), _path_graph(terms.answer_types, types, topology)
+    paths = await _find_paths(seeds, near_relations, graph, options, view)
     nearest, dense_seed = await find_nearest_passages(query, vector, view, tools)
     if not len(paths.nodes):
         note = "no entity has a similar name: the passages nearest to the question are used instead"
@@ -107,13 +113,14 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     scores.chunks[list(boosted.values())] *= BOOST
     chunks = await top_chunks(scores.chunks, query.chunk_top_k, view)
     best_path = await _best_path_by_chunk([chunk.id for chunk in chunks], scores, topology, view)
-    hubs = f"only {MAX_LINKS} relations were followed from each of {format_count(paths.n_hubs, 'hub')}"
+    hubs = f"only {options.path_links} relations were followed from each of {format_count(paths.n_hubs, 'hub')}"
+    dropped = f"too many paths: {format_count(paths.n_dropped, 'path')} of low score not followed further"
     return Evidence(
         chunks=tuple(_passage_hit(chunk, best_path, is_near=chunk.id in boosted) for chunk in chunks),
         entities=_graph_hits(scores.entities, query.top_k),
         relations=_graph_hits(scores.relations, query.top_k),
         seeds=(*seeds, dense_seed),
-        notes=(*terms.notes, *((hubs,) if paths.n_hubs else ())),
+        notes=(*terms.notes, *((hubs,) if paths.n_hubs else ()), *((dropped,) if paths.n_dropped else ())),
     )
 
 
@@ -171,26 +178,26 @@ async def _find_start_nodes(
     return tuple(seeds)
 
 
-def _mark_answer_candidates(
-    answer_types: Sequence[str], types: EntityTypes, topology: Topology
-) -> npt.NDArray[np.bool_]:
-    """Return which entities are answer candidates, [n_entities]."""
+def _path_graph(answer_types: Sequence[str], types: EntityTypes, topology: Topology) -> PathGraph:
+    """Return the graph that paths follow, with its answer candidates, and without key relations."""
     is_answer = np.zeros(topology.n_entities, dtype=bool)
     codes = [code for code, name in enumerate(types.types) if name in answer_types]
     is_answer[types.numbers[np.isin(types.codes, codes)]] = True
-    return is_answer
+    order, no_relation = np.zeros(topology.n_entities, dtype=np.int64), np.empty(0, dtype=np.int64)
+    order[types.numbers] = np.arange(len(types.numbers))
+    return PathGraph(
+        relations=topology.relations(EdgeWeight.WEIGHT),
+        order=order,
+        is_answer=is_answer,
+        key_relations=no_relation,
+        key_weights=no_relation,
+    )
 
 
 async def _find_paths(
-    seeds: Sequence[Seed],
-    near_relations: Sequence[Scored],
-    is_answer: npt.NDArray[np.bool_],
-    *,
-    types: EntityTypes,
-    topology: Topology,
-    view: ReadView,
-) -> TwoHopPaths:
-    """Return the best paths from the start nodes, over pairs of related entities; `is_answer` [n_entities]."""
+    seeds: Sequence[Seed], near_relations: Sequence[Scored], graph: PathGraph, options: PathOptions, view: ReadView
+) -> RelationPaths:
+    """Return the best paths from the start nodes over pairs of related entities; `graph` has no key relations yet."""
     score_by_key: dict[str, float] = {}
     for match in (match for seed in seeds for match in seed.matches):
         score_by_key[match.id] = max(match.score, score_by_key.get(match.id, 0.0))
@@ -199,28 +206,30 @@ async def _find_paths(
     number_by_key = await view.numbers(NodeKind.ENTITY, sorted(keys))
     starts = {number_by_key[key]: score for key, score in score_by_key.items() if key in number_by_key}
     pairs = [(number_by_key[a], number_by_key[b]) for a, b in ends if a in number_by_key and b in number_by_key]
-    key_relations = [pair for pair in pairs if any(number in starts or is_answer[number] for number in pair)]
-    graph = _path_graph(key_relations, is_answer, types, topology)
+    pairs = [pair for pair in pairs if any(number in starts or graph.is_answer[number] for number in pair)]
     numbers, scores = np.array(list(starts), dtype=np.int64), np.array(list(starts.values()))
-    return await asyncio.to_thread(best_paths, numbers, scores, graph, n=N_PATHS, max_edges=MAX_LINKS)
+
+    def search() -> RelationPaths:
+        with_keys = _with_key_relations(graph, pairs, numbers, options.path_hops)
+        length, max_edges = options.path_length, options.path_links
+        return best_paths(numbers, scores, with_keys, n=N_PATHS, max_edges=max_edges, length=length)
+
+    return await asyncio.to_thread(search)
 
 
-def _path_graph(
-    key_relations: Sequence[tuple[int, int]], is_answer: npt.NDArray[np.bool_], types: EntityTypes, topology: Topology
-) -> PathGraph:
-    """Return the graph that paths follow; `key_relations` are pairs of entity numbers."""
-    first, second = np.array(key_relations, dtype=np.int64).reshape(-1, 2).T
-    order = np.zeros(topology.n_entities, dtype=np.int64)
-    order[types.numbers] = np.arange(len(types.numbers))
-    return PathGraph(
-        relations=topology.relations(EdgeWeight.WEIGHT),
-        order=order,
-        is_answer=is_answer,
-        key_relations=np.unique(pair_codes(first, second, topology.n_entities)),
-    )
+def _with_key_relations(graph: PathGraph, pairs: Sequence[tuple[int, int]], starts: Ints, n_hops: int) -> PathGraph:
+    """Return the graph with these pairs of entity numbers as key relations, and their weights ω_e."""
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    codes, positions = np.unique(pair_codes(first, second, len(graph.order)), return_index=True)
+    weights = np.ones(len(codes), dtype=np.int64)
+    if n_hops:
+        candidates = graph.is_answer.astype(np.int64)
+        candidates[starts] += 1
+        weights = count_near([pairs[position] for position in positions], candidates, graph.relations, n_hops)
+    return replace(graph, key_relations=codes, key_weights=weights)
 
 
-async def _score_paths(paths: TwoHopPaths, topology: Topology, view: ReadView) -> PathScores:
+async def _score_paths(paths: RelationPaths, topology: Topology, view: ReadView) -> PathScores:
     """Pass the score of each path to its entities, its relations, and in equal shares to the passages of these."""
     numbers = np.unique(paths.nodes[paths.nodes != NO_NODE])
     key_by_number = await view.ids(NodeKind.ENTITY, numbers.tolist())
@@ -281,6 +290,8 @@ def _graph_hits(scores: Mapping[str, float], k: int) -> tuple[Hit, ...]:
 STRATEGY = Strategy(
     name="path",
     retrieve=retrieve,
+    options=(PathOptions,),
+    faithful={"top_k": 60, "chunk_top_k": 30, "entity_tokens": 500},
     summary="short paths from what the question names to what may be its answer, and the passages along them",
     after="MiniRAG",
     when="the question asks for a person, place or time one or two relations away from what it names",

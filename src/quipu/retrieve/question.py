@@ -81,6 +81,9 @@ class QueryOptions(TypedDict, total=False):
     linear_passage_weight: float
     linear_similarity_weight: float
     linear_damping: float
+    path_length: int
+    path_links: int
+    path_hops: int
     ppr_damping: float
     ppr_min_rank: float
     ppr_parallel_edges: bool

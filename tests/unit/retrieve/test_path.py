@@ -1,14 +1,17 @@
 """Tests of path against its formulas, path by path, and by hand."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from quipu.model.ids import relation_ends, relation_id
 from quipu.model.query import Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import path
+from quipu.retrieve.question import apply_preset
 from quipu.retrieve.strategy import Tools
 from tests.unit.retrieve.dense import (
     QUESTION,
@@ -30,17 +33,21 @@ _REPLY = '{"answer_types": ["location", "Ship"], "names": ["Amber Falk", "Cedar 
 _NAMES = ("Amber Falk", "Cedar House")
 
 
-def _walks(starts: dict[str, float], found: Dense) -> list[tuple[str, ...]]:
-    """Return every path over related pairs: two links, or one to a dead end, or none from the best of the lonely."""
+def _walks(starts: dict[str, float], found: Dense, length: int) -> list[tuple[str, ...]]:
+    """Return every path over related pairs, shorter ones to a dead end, and none from the best of the lonely."""
     near = {
         key: [other for n, other in enumerate(found.keys) if found.weights[row, n]]
         for row, key in enumerate(found.keys)
     }
-    walks: list[tuple[str, ...]] = []
-    for start in starts:
-        for middle in near[start]:
-            walks += [(start, middle, end) for end in near[middle] if end != start]
-            walks += [(start, middle)] if len(near[middle]) == 1 else []
+
+    def extended(walk: tuple[str, ...]) -> list[tuple[str, ...]]:
+        used = {relation_id(one, other) for one, other in pairwise(walk)}
+        unused = [to for to in near[walk[-1]] if relation_id(walk[-1], to) not in used]
+        if len(walk) == length + 1 or not unused:
+            return [walk]
+        return [longer for to in unused for longer in extended((*walk, to))]
+
+    walks = [walk for start in starts for walk in extended((start,)) if len(walk) > 1]
     lonely = sorted((key for key in starts if not near[key]), key=lambda key: (-starts[key], key))
     return walks + [(key,) for key in lonely[: -(-len(lonely) // 5)]]
 
@@ -61,16 +68,34 @@ async def _marked(view: ReadView, tools: Tools, found: Dense, ends: set[str]) ->
     return {each for each, cosine in pairs if cosine >= 0 and ends.intersection(relation_ends(each))}
 
 
-async def _expected(view: ReadView, tools: Tools) -> tuple[dict[str, float], list[str]]:
+def _within(relation: str, hops: int, found: Dense) -> set[str]:
+    """Return the entities within so many hops of a relation."""
+    near = set(relation_ends(relation))
+    for _ in range(hops):
+        near |= {found.keys[int(n)] for key in near for n in np.flatnonzero(found.weights[found.place(key)])}
+    return near
+
+
+async def _expected(view: ReadView, tools: Tools, options: path.PathOptions) -> tuple[dict[str, float], list[str]]:
     """Return the worth of each chunk that the formulas give, and the best chunks."""
     found = await dense(view)
     starts = await _starts(view, tools, found)
     answers = {key for key, kind in zip(found.keys, found.types, strict=True) if kind == "Location"}
     near = await _marked(view, tools, found, {*starts, *answers})
+    omega = dict.fromkeys(near, 1)
+    if hops := options.path_hops:
+        omega = {
+            each: len(answers & _within(each, hops, found)) + len(starts.keys() & _within(each, hops, found))
+            for each in near
+        }
     scored = []
-    for walk in _walks(starts, found):
+    for walk in _walks(starts, found, options.path_length):
         steps = [relation_id(one, other) for one, other in pairwise(walk)]
-        score = round(starts[walk[0]] * (1 + len(answers.intersection(walk)) + len(near.intersection(steps))), 6)
+        score = round(
+            starts[walk[0]]
+            * (1 + len(answers.intersection(walk)) + sum(omega[step] for step in steps if step in near)),
+            6,
+        )
         weight = sum(found.weights[found.place(a), found.place(b)] for a, b in pairwise(walk))
         scored.append((-score, -round(weight, 6), walk, steps))
     worth = dict.fromkeys(found.chunks, 0.0)
@@ -88,15 +113,21 @@ async def _expected(view: ReadView, tools: Tools) -> tuple[dict[str, float], lis
     return worth, best(worth, _QUERY.chunk_top_k)
 
 
+_FORMULAS = [path.PathOptions(), path.PathOptions(path_hops=1), path.PathOptions(path_length=3, path_hops=2)]
+
+
 @pytest.mark.parametrize("seed", range(8))
-async def test_evidence_is_what_the_formulas_give_to_the_id(library: Library, seed: int) -> None:
+@pytest.mark.parametrize("options", [*_FORMULAS, path.PathOptions(path_length=1)])
+async def test_evidence_is_what_the_formulas_give_to_the_id(
+    library: Library, seed: int, options: path.PathOptions
+) -> None:
     await library.publish(*world(seed))
     await derive(library)
     tools, model = asked_with(library.tools, _REPLY)
     async with library.view() as view:
-        found = await path.retrieve(_QUERY, view, tools)
+        found = await path.retrieve(_QUERY.with_options(options), view, tools)
         assert library.embedder.calls == [(QUESTION, *_NAMES)]
-        worth, chunks = await _expected(view, library.tools)
+        worth, chunks = await _expected(view, library.tools, options)
     assert [hit.id for hit in found.chunks] == chunks
     assert [hit.score for hit in found.chunks] == pytest.approx([worth[chunk] for chunk in chunks])
     assert len(model.requests) == path.STRATEGY.n_model_calls == 1
@@ -123,10 +154,16 @@ async def test_a_small_graph_by_hand(library: Library) -> None:
     query = Query(text="Who was paid by a friend of Ada?", min_similarity=0.4)
     async with library.view() as view:
         found = await path.retrieve(query, view, library.tools)
+        faithful = await path.retrieve(
+            apply_preset(replace(query, strategy="path", preset="faithful")), view, library.tools
+        )
         assert sorted(await titles(view, found.chunks)) == ["One", "Two"]
     assert {hit.id: hit.score for hit in found.entities} == {"ada": 5.0, "bob": 5.0, "cyril": 5.0}
     assert {hit.id: hit.score for hit in found.relations} == {"ada -- bob": 5.0, "bob -- cyril": 5.0}
     assert [hit.score for hit in found.chunks] == [12.5, 12.5]
+    # ω_e of the key relation: one start node and three answer candidates are within two hops; so 1 · (1 + 3 + 4) = 8
+    assert {hit.id: hit.score for hit in faithful.relations} == {"ada -- bob": 8.0, "bob -- cyril": 8.0}
+    assert [hit.score for hit in faithful.chunks] == [20.0, 20.0]
     assert all(hit.reason == "on the path ada → bob → cyril" for hit in found.chunks)
 
 
@@ -173,8 +210,8 @@ async def test_where_nothing_is_named_alike_the_nearest_passages_stand_in(librar
     assert any("passages nearest to the question are used instead" in note for note in found.notes)
 
 
-async def test_hubs_are_cut_and_it_is_said(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path, "MAX_LINKS", 2)
+async def test_hubs_are_cut_and_it_is_said(library: Library) -> None:
+    options = (path.PathOptions(path_links=2),)
     others = [f"Person {letter}" for letter in "ABCDE"]
     relations = [("Ada", other, f"Ada knew {other}.") for other in others]
     await library.publish(
@@ -182,7 +219,7 @@ async def test_hubs_are_cut_and_it_is_said(library: Library, monkeypatch: pytest
     )
     await derive(library)
     async with library.view() as view:
-        found = await path.retrieve(Query(text="Whom did Ada know?"), view, library.tools)
+        found = await path.retrieve(Query(text="Whom did Ada know?", options=options), view, library.tools)
     assert "only 2 relations were followed from each of 1 hub" in found.notes
 
 
