@@ -204,6 +204,8 @@ class BlockingQuipu:
     search = _blocking(Quipu.search)
     documents = _blocking(Quipu.documents)
     document = _blocking(Quipu.document)
+    text = _blocking(Quipu.text)
+    original = _iterating(Quipu.original)
     chunk = _blocking(Quipu.chunk)
     entity = _blocking(Quipu.entity)
     relation = _blocking(Quipu.relation)

@@ -83,7 +83,12 @@ def chunk_texts(source: SourceDocument) -> list[str]:
 
 @asynccontextmanager
 async def engine(
-    folder: Path, *, extractor: Extractor | None = None, exact_below: int = 20_000, busy_timeout_s: float = 60.0
+    folder: Path,
+    *,
+    extractor: Extractor | None = None,
+    exact_below: int = 20_000,
+    busy_timeout_s: float = 60.0,
+    keep_originals: bool = True,
 ) -> AsyncIterator[Quipu]:
     """Open an engine on `folder`, as wiring does, with small chunks and one embedder for the whole process."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
@@ -91,13 +96,14 @@ async def engine(
     store = RelationalStore(backend, lease_s=60)
     await store.prepare()
     await store.set_embedder(_EMBEDDER.identity, _EMBEDDER.dimension)
+    config = replace(INGEST_CONFIG, keep_originals=keep_originals)
     parts = Components(
         path=folder,
         store=store,
         vectors=LocalVectors(folder / "vectors", exact_below=exact_below),
         topology=LocalTopologyIndex(folder / "topology"),
         embedder=_EMBEDDER,
-        ingest_config=replace(INGEST_CONFIG, extractor=extractor) if extractor else INGEST_CONFIG,
+        ingest_config=replace(config, extractor=extractor) if extractor else config,
         make_query=lambda text: Query(text=text),
     )
     async with Quipu(parts) as kb:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -20,6 +20,7 @@ from quipu.ports.store import OccurrenceKind, ReadView, Store
 from quipu.text.names import entity_key
 
 MAX_LISTED = 50
+_PART_BYTES = 1_048_576
 _MAX_NAMED_REPORTS = 5  # in an error
 _PATTERN_SIGNS = str.maketrans("", "", "*?[]")
 _WHERE_REPORT_IDS_ARE = (
@@ -46,6 +47,39 @@ class Lookups:
         """Return one document with its chunks. Raises NotFound with near matches."""
         async with self._store.view() as view:
             return await document(view, document_id)
+
+    async def text(self, document_id: str) -> str:
+        """Return the whole text of a document, in which its chunks and citations stand at their offsets.
+
+        Raises NotFound for an unknown document, and where the text is not kept because nothing has read it since an
+        earlier version of Quipu.
+        """
+        async with self._store.view() as view:
+            details = await _existing_document(view, document_id)
+            content = await view.content(details.text_hash) if details.text_hash else None
+        if content is None:
+            raise _not_kept(details, "text")
+        return content.decode("utf-8", "surrogatepass")
+
+    async def original(self, document_id: str) -> AsyncGenerator[bytes, None]:
+        """Yield the file that a document was read from, in parts of 1 MiB; no snapshot is held between two parts.
+
+        Raises NotFound for an unknown document, where the file is not kept (setting `keep_originals`), and where the
+        document was changed or removed while its file was read.
+        """
+        async with self._store.view() as view:
+            details = await _existing_document(view, document_id)
+        start = 0
+        while True:
+            async with self._store.view() as view:
+                part = await view.content(details.original_hash, start, _PART_BYTES)
+            if part is None:
+                raise _not_kept(details, "original file")
+            if part or not start:
+                yield part
+            if len(part) < _PART_BYTES:
+                return
+            start += len(part)
 
     async def chunk(self, chunk_id: str) -> ChunkFacts:
         """Return one chunk with all facts it states. Raises NotFound."""
@@ -103,10 +137,22 @@ async def search(view: ReadView, text: str, k: int) -> SearchResult:
 
 async def document(view: ReadView, document_id: str) -> DocumentDetails:
     """Return one document with its chunks. Raises NotFound with near matches."""
+    details = await _existing_document(view, document_id)
+    return DocumentDetails(document=details, chunks=tuple(await view.chunks(document_id=document_id)))
+
+
+async def _existing_document(view: ReadView, document_id: str) -> Document:
     documents = await view.documents([document_id])
     if not documents:
         raise await _unknown_document(view, document_id)
-    return DocumentDetails(document=documents[0], chunks=tuple(await view.chunks(document_id=document_id)))
+    return documents[0]
+
+
+def _not_kept(details: Document, what: str) -> NotFound:
+    return NotFound(
+        f"The {what} of {details.id!r} is not in the index; its status is {details.status}.",
+        remedy="Add the document again: `quipu add` keeps texts always, and files if `keep_originals` is true.",
+    )
 
 
 async def chunk(view: ReadView, chunk_id: str) -> ChunkFacts:

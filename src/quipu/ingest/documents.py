@@ -43,6 +43,7 @@ class IngestConfig:
     embedder: Embedder
     chunking: Chunking = field(default_factory=Chunking)
     rules: tuple[ChunkingRule, ...] = ()
+    keep_originals: bool = True
 
     def with_chunking(self, chunking: Chunking | None) -> "IngestConfig":
         """Return the configuration of one call: a `chunking` given there replaces the setting and all rules."""
@@ -90,13 +91,16 @@ async def indexed_documents(sources: Sequence[SourceDocument], store: Store) -> 
 def change_status(indexed: Document | None, source: SourceDocument, config: IngestConfig) -> ChangeStatus:
     """Compare a document with what the index holds of it.
 
-    A document that was read only in part is read again, but only by the extractor that read it.
+    A document that was read only in part is read again, but only by the extractor that read it. So is one whose text,
+    or whose file where files are to be kept, the index does not hold: an earlier version did not keep them.
     """
     if indexed is None or indexed.status not in (DocumentStatus.READY, DocumentStatus.PARTIAL):
         return ChangeStatus.CHANGED
     old_hash, new_hash = indexed.content_hash, content_hash(source, config)
     if is_same_extraction(old_hash, new_hash) or old_hash == _hash_without_reader(source, config):
-        return ChangeStatus.UNCHANGED if indexed.status is DocumentStatus.READY else ChangeStatus.CHANGED
+        is_complete = indexed.text_hash and (indexed.original_hash or not config.keep_originals)
+        is_unchanged = is_complete and indexed.status is DocumentStatus.READY
+        return ChangeStatus.UNCHANGED if is_unchanged else ChangeStatus.CHANGED
     return ChangeStatus.READ_OTHERWISE if is_same_content(old_hash, new_hash) else ChangeStatus.CHANGED
 
 

@@ -258,6 +258,8 @@ def _all_document_facts(
             media_type=document.source.media_type,
             metadata=document.parsed.metadata,
             job=job.id,
+            text=document.parsed.text,
+            original=document.source.content if config.keep_originals else None,
         )
         for job, document in chunked
     ]

@@ -33,7 +33,8 @@ class DocumentFacts:
     """A complete document, which replaces any earlier version of it.
 
     `chunks` are all chunks of the new version, in order. `job` is the job that did the work. If that job has been
-    replaced, the document is not changed and the commit reports it as superseded.
+    replaced, the document is not changed and the commit reports it as superseded. `text` is the whole text, in which
+    each chunk stands at its offsets, None if it is not known. `original` is the file, None if it is not to be kept.
     """
 
     id: str
@@ -44,6 +45,8 @@ class DocumentFacts:
     media_type: str = "text/plain"
     metadata: Metadata = field(default_factory=dict)
     job: int | None = None
+    text: str | None = field(default=None, repr=False)
+    original: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

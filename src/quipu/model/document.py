@@ -79,7 +79,8 @@ class Document:
     """A document of the index. It is live if its status is `ready` or `partial`, otherwise work on it continues.
 
     `error` says what failed and what to do. For a `partial` document it is the error of the first failed chunk.
-    `n_failed_chunks` counts chunks that were not read completely.
+    `n_failed_chunks` counts chunks that were not read completely. `text_hash` and `original_hash` name the whole text
+    and the file that the index keeps; "" if it keeps none.
     """
 
     id: str
@@ -95,6 +96,8 @@ class Document:
     error: str = ""
     added_at: str = ""
     updated_at: str = ""
+    text_hash: str = ""
+    original_hash: str = ""
 
     @property
     def extractor(self) -> str:

@@ -1,6 +1,6 @@
 """Ids and digests: every id is computed from content, never from order or time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from hashlib import blake2b
 from types import MappingProxyType
@@ -31,7 +31,15 @@ def digest(*parts: str) -> str:
 
 def digest_bytes(content: bytes) -> str:
     """Return 32 hex digits that identify `content` (BLAKE2b, 128 bits)."""
-    return blake2b(content, digest_size=16).hexdigest()
+    return digest_parts([content])
+
+
+def digest_parts(parts: Iterable[bytes]) -> str:
+    """Return the digest of these bytes as one, with one part in memory at a time."""
+    state = blake2b(digest_size=16)
+    for part in parts:
+        state.update(part)
+    return state.hexdigest()
 
 
 def stable_repr(value: object) -> str:

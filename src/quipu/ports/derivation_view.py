@@ -172,16 +172,19 @@ class DerivationView(Protocol):
         ...
 
     async def clusters(
-        self, hierarchy: Hierarchy, ids: Sequence[str] | None = None, *, with_members: bool = True
+        self,
+        hierarchy: Hierarchy,
+        ids: Sequence[str] | None = None,
+        *,
+        entities: Sequence[str] | None = None,
+        with_members: bool = True,
     ) -> list[Cluster]:
         """Return these clusters in the given order, or all, by level and id.
 
-        Under a filter, members are the allowed ones, and a cluster without any allowed entity is left out.
+        With `entities`, return the finest cluster of each of these, with those of its members that are among them, by
+        id; an entity added since the last partition has none. Under a filter, members are the allowed ones, and a
+        cluster without any allowed entity is left out.
         """
-        ...
-
-    async def clusters_of(self, hierarchy: Hierarchy, keys: Sequence[str]) -> dict[str, str]:
-        """Return the finest cluster of each of these entities; one added since the last partition has none."""
         ...
 
     async def cluster_documents(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:

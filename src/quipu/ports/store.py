@@ -157,6 +157,13 @@ class ReadView(DerivationView, Protocol):
         """
         ...
 
+    async def content(self, content_hash: str, start: int = 0, n: int | None = None) -> bytes | None:
+        """Return the kept text (UTF-8) or file with this hash, or `n` bytes of it from `start`; None if there is none.
+
+        The hashes are those of documents: `text_hash` and `original_hash`. Raises Corrupt if a part is damaged.
+        """
+        ...
+
     async def chunks(
         self,
         ids: Sequence[str] = (),

@@ -134,7 +134,8 @@ async def find_tree_paths(seeds: Sequence[str], view: ReadView) -> TreePaths:
 
 async def _read_ancestors(seeds: Sequence[str], view: ReadView) -> tuple[dict[str, str], dict[str, Cluster]]:
     """Return the parent of each seed and of each of its ancestors, and these aggregates by id; one read per layer."""
-    parent_by_id = await view.clusters_of(Hierarchy.AGGREGATES, seeds)
+    finest = await view.clusters(Hierarchy.AGGREGATES, entities=seeds)
+    parent_by_id = {key: cluster.id for cluster in finest for key in cluster.members}
     cluster_by_id: dict[str, Cluster] = {}
     ids = set(parent_by_id.values()) | {seed for seed in seeds if seed not in parent_by_id}
     while ids:

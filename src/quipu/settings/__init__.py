@@ -128,6 +128,9 @@ class Settings(QuerySettings):
     secrets: FilePath | None = Field(
         None, description="File of keys; by default secrets.toml in the current directory, else beside the index."
     )
+    keep_originals: bool = Field(
+        True, description="Keep the files that documents were read from, compressed; texts are always kept."
+    )
     extractor: Literal["auto", "local", "llm"] = Field(
         "auto",
         description="What reads chunks; local: rules, no language model; auto: the language model if set.",

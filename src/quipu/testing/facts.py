@@ -78,6 +78,7 @@ def document(
 ) -> DocumentFacts:
     """Return a document of these passages, in order, with a blank line between each two."""
     chunks: list[ChunkFacts] = []
+    texts: list[str] = []
     n_by_text: Counter[str] = Counter()
     start = 0
     for part in passages:
@@ -86,6 +87,7 @@ def document(
         n_by_text[spec.text] += 1
         placed = replace(chunk, ordinal=len(chunks), start=start, end=start + len(spec.text))
         chunks.append(_chunk_facts(placed, spec.mentions))
+        texts.append(spec.text)
         start = placed.end + len(_GAP)
     return DocumentFacts(
         id=document_id,
@@ -95,6 +97,8 @@ def document(
         source=f"{document_id}.txt",
         metadata=metadata or {},
         job=job,
+        text=_GAP.join(texts),
+        original=f"file: {_GAP.join(texts)}".encode("utf-8", "surrogatepass"),
     )
 
 

@@ -5,6 +5,7 @@ from quipu.testing.contract.calls import CallsContract
 from quipu.testing.contract.cluster_relations import ClusterRelationsContract
 from quipu.testing.contract.clusters import ClustersContract
 from quipu.testing.contract.commits import CommitsContract
+from quipu.testing.contract.contents import ContentsContract
 from quipu.testing.contract.documents import DocumentsContract
 from quipu.testing.contract.dropping import DroppingContract
 from quipu.testing.contract.entities import EntitiesContract
@@ -32,6 +33,7 @@ __all__ = ["OpenStore", "StoreContract"]
 class StoreContract(
     CommitsContract,
     DocumentsContract,
+    ContentsContract,
     EntitiesContract,
     RelationsContract,
     MentionsContract,

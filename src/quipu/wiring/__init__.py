@@ -147,6 +147,7 @@ def _components(
         embedder=embedder,
         chunking=settings.default_chunking,
         rules=settings.chunking,
+        keep_originals=settings.keep_originals,
     )
     return Components(
         path=path,

@@ -46,6 +46,11 @@ def test_a_document_is_added_changed_asked_and_removed(quipu: Quipu, tmp_path: P
     assert "1 unchanged" in quipu("add", "notes")
     note.write_text("Alice Kober taught classics at Hunter College.")
     assert "1 updated" in quipu("add", "notes")
+    assert quipu("show", "text", "notes/kober.md") == "Alice Kober taught classics at Hunter College.\n"
+    assert json.loads(quipu("show", "text", "notes/kober.md", "--json")) == note.read_text()
+    assert quipu("show", "original", "notes/kober.md") == note.read_text()
+    assert quipu("show", "original", "notes/kober.md", "--output", "copy.md") == ""
+    assert (tmp_path / "copy.md").read_bytes() == note.read_bytes()
     assert "Hunter College" in quipu("ask", "Where did Alice Kober teach classics?")
     assert "Alice Kober" in quipu("show", "entity", "alice kober")
     assert quipu("verify").startswith("Sound")

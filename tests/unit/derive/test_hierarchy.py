@@ -94,8 +94,9 @@ async def test_every_entity_is_in_one_aggregate_and_all_are_under_one_root(guild
     members = [key for each in found.values() for key in each.members]
     async with guilds.store.view() as view:
         assert len(members) == len(set(members)) == (await view.counts()).entities > 150
-        finest = await view.clusters_of(Hierarchy.AGGREGATES, members)
-    assert all(key in found[cluster].members for key, cluster in finest.items())
+        finest = await view.clusters(Hierarchy.AGGREGATES, entities=members)
+    assert sum(len(cluster.members) for cluster in finest) == len(members)
+    assert all(cluster.members == found[cluster.id].members for cluster in finest)
     (root,) = [each for each in found.values() if not each.parent]
     assert root.n_entities == len(members)
     for each in found.values():
@@ -179,10 +180,10 @@ async def test_a_report_leads_to_nothing_where_a_name_merely_stands_or_that_is_g
     await refresh(guilds)
     async with guilds.store.view() as view:
         (chunk,) = await view.chunks(document_id="bare")
-        finest = (await view.clusters_of(Hierarchy.AGGREGATES, ["smith n2"]))["smith n2"]
-        own = (await view.clusters_of(Hierarchy.AGGREGATES, ["cartwright q"]))["cartwright q"]
-        (report,) = await view.cluster_reports([finest])
-    assert finest == own or chunk.id not in report.chunks
+        (finest,) = await view.clusters(Hierarchy.AGGREGATES, entities=["smith n2"])
+        (own,) = await view.clusters(Hierarchy.AGGREGATES, entities=["cartwright q"])
+        (report,) = await view.cluster_reports([finest.id])
+    assert finest.id == own.id or chunk.id not in report.chunks
     await remove(guilds, "bare")
     assert await guilds.store.verify() == []
 

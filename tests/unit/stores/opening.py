@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from quipu.model.delta import Delta
@@ -11,7 +12,7 @@ from quipu.testing.contract.steps import DIMENSION, MODEL, embed
 from quipu.testing.facts import alias, document, entity, passage, relation
 
 WHO = "World Health Organization"
-EXAMPLE = (
+_EXAMPLE = (
     document(
         "a.md",
         passage(
@@ -32,6 +33,8 @@ EXAMPLE = (
         metadata={"region": "Asia"},
     ),
 )
+# Old indexes keep no texts.
+EXAMPLE = tuple(replace(facts, text=None, original=None) for facts in _EXAMPLE)
 
 
 @asynccontextmanager

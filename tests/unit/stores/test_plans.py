@@ -218,7 +218,7 @@ async def test_a_few_clusters_are_read_without_looking_at_the_others(
             async with store.view(allowed) as view:
                 for with_members in (True, False):
                     assert await view.clusters(hierarchy, ["x"], with_members=with_members)
-                assert await view.clusters_of(hierarchy, ["geneva"])
+                assert await view.clusters(hierarchy, entities=["geneva"])
                 await view.cluster_reports(["all", "x"])
                 await view.cluster_reports(["all", "x"], with_text=False)
                 await view.cluster_relations(["all", "x"])

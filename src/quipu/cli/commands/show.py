@@ -1,6 +1,9 @@
 """`quipu show`: print a document, chunk, entity, relation or report, or a part of the graph."""
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -13,6 +16,9 @@ from quipu.model.delta import ChunkFacts
 from quipu.model.graph import Chunk, Claim, ClaimMention, Relation
 from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails, ReportDetails
 from quipu.text.formatting import format_count
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
 
 _EXCERPT_CELLS = 200
 _MAX_ROWS = 20
@@ -39,6 +45,38 @@ def command() -> None:
 def document(identifier: str) -> None:
     """Show a document and its chunks."""
     emit(with_engine(lambda engine: engine.document(identifier)), _render_document)
+
+
+@command.command("text", examples=("quipu show text a.md",))
+@click.argument("identifier", metavar="ID")
+def text(identifier: str) -> None:
+    """Print the whole text of a document, in which chunks and citations have their offsets."""
+    emit(
+        with_engine(lambda engine: engine.text(identifier)),
+        lambda console, text: console.print(styled(text), soft_wrap=True),
+    )
+
+
+@command.command("original", examples=("quipu show original a.pdf --output copy.pdf",))
+@click.argument("identifier", metavar="ID")
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file instead of to stdout."
+)
+def original(identifier: str, output: Path | None) -> None:
+    """Write the file that a document was read from."""
+    if output is None and sys.stdout.isatty():
+        raise click.UsageError("A file may hold anything: name a file with --output, or redirect the output.")
+    with_engine(lambda engine: _write_original(engine, identifier, output))
+
+
+async def _write_original(engine: "Quipu", identifier: str, output: Path | None) -> None:
+    """Write an original part by part; the output is opened when the first part is there."""
+    parts = engine.original(identifier)
+    first = await anext(parts)
+    with click.open_file("-" if output is None else str(output), "wb") as file:
+        file.write(first)
+        async for part in parts:
+            file.write(part)
 
 
 @command.command("chunk", examples=("quipu show chunk b1383db28d0459dc",))

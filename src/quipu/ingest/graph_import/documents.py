@@ -93,4 +93,6 @@ async def _document_facts(source: SourceDocument, config: IngestConfig) -> Docum
         source=source.source,
         media_type=source.media_type,
         metadata=document.parsed.metadata,
+        text=document.parsed.text,
+        original=source.content if config.keep_originals else None,
     )

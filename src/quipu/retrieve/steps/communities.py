@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +17,10 @@ OVERSAMPLING = 4
 
 async def communities_of(keys: Sequence[str], view: ReadView) -> dict[str, tuple[Cluster, ...]]:
     """Return the communities of each entity, coarsest first. An entity added after the last clustering has none."""
-    finest = await view.clusters_of(Hierarchy.COMMUNITIES, keys)
-    cluster_by_id: dict[str, Cluster] = {}
-    ids = set(finest.values())
+    communities = await view.clusters(Hierarchy.COMMUNITIES, entities=keys)
+    finest = {key: community.id for community in communities for key in community.members}
+    cluster_by_id = {community.id: replace(community, members=()) for community in communities}
+    ids = {community.parent for community in communities if community.parent} - cluster_by_id.keys()
     while ids:
         clusters = await view.clusters(Hierarchy.COMMUNITIES, sorted(ids), with_members=False)
         cluster_by_id |= {cluster.id: cluster for cluster in clusters}

@@ -1,13 +1,15 @@
-"""Documents, chunks and their sentences: read by id, searched by text, and sentences written.
+"""Documents, what they keep, chunks and their sentences: read by id, searched by text, and sentences written.
 
 `documents.py` writes documents and chunks.
 """
 
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, or_, select
 
+from quipu.errors import Corrupt
 from quipu.model.delta import ChunkSentences
 from quipu.model.derivation import SENTENCES
 from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus
@@ -17,6 +19,7 @@ from quipu.ports.derivation_view import DerivationCounts, Sentence
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.documents import ORIGINAL_KIND, PART_BYTES, TEXT_KIND
 from quipu.stores.relational.snapshot import ALLOWED_DOCUMENT, Lookup, Snapshot, cached_values, check_rows, in_order
 from quipu.stores.relational.sql import (
     ByValues,
@@ -38,6 +41,7 @@ _HIDDEN_JOBS = (DocumentStatus.PARTIAL,)
 _SPLIT_TO = "sentences to"  # every chunk up to this row id is split, so a search for others starts behind it
 
 _c, _d, _s, _j = s.chunk.c, s.document.c, s.sentence.c, s.job.c
+_k, _p = s.document_content.c, s.content_part.c
 _CHUNK = select(s.chunk, _d.id.label("document_id"), _d.title).join(s.document, _d.rid == _c.document)
 _CHUNKS = Lookup(_CHUNK, _c.id, stated_in=_c.rid)
 _DOCUMENT_CHUNKS = Lookup(_CHUNK, _d.id, stated_in=_c.rid)
@@ -80,6 +84,7 @@ def documents(
     errors = select(_c.error).where(_c.document == _d.rid, _c.error != "")
     error = errors.order_by(_c.ordinal).limit(1).scalar_subquery()
     live = select(s.document, n_chunks.label("n_chunks"), n_failed.label("n_failed"), error.label("chunk_error"))
+    live = live.add_columns(_hash_of(TEXT_KIND, "text_hash"), _hash_of(ORIGINAL_KIND, "original_hash"))
     if snapshot.is_filtered:
         live = live.where(_d.rid.in_(select(ALLOWED_DOCUMENT.c.rid)))
     queued = select(
@@ -92,6 +97,34 @@ def documents(
     document_by_id.update({document_id: _queued_document(job) for document_id, job in jobs.items()})
     ordered = sorted(document_by_id) if ids is None else ids
     return [document_by_id[document_id] for document_id in ordered if document_id in document_by_id]
+
+
+def content(snapshot: Snapshot, content_hash: str, start: int = 0, n: int | None = None) -> bytes | None:
+    """Return `n` bytes, or all, of a kept content from `start`; None if no visible document keeps it."""
+    uses = select(_k.document).where(_k.hash == content_hash)
+    if snapshot.is_filtered:
+        uses = uses.where(_k.document.in_(select(ALLOWED_DOCUMENT.c.rid)))
+    if snapshot.connection.execute(uses.limit(1)).first() is None:
+        return None
+    first = start // PART_BYTES
+    parts = select(_p.data).where(_p.hash == content_hash, _p.ordinal >= first).order_by(_p.ordinal)
+    if n is not None:
+        parts = parts.where(_p.ordinal * PART_BYTES < start + n)
+    try:
+        inflated = b"".join(zlib.decompress(part) for part in snapshot.connection.execute(parts).scalars())
+    except zlib.error as error:
+        raise Corrupt(
+            f"The content {content_hash} is damaged.",
+            remedy="Restore the index from a copy, or remove its documents and add them again.",
+        ) from error
+    offset = start - first * PART_BYTES
+    return inflated[offset : None if n is None else offset + n]
+
+
+def _hash_of(kind: str, label: str) -> Any:
+    """Return the column of the hash of what a document keeps."""
+    content_hash = select(_k.hash).where(_k.document == _d.rid, _k.kind == kind)
+    return func.coalesce(content_hash.scalar_subquery(), "").label(label)
 
 
 def _listed_ids(snapshot: Snapshot, listing: DocumentListing) -> list[str]:
@@ -288,6 +321,8 @@ def _document(row: Row[Any], job: Row[Any] | None) -> Document:
         error=job.error if job else _chunk_errors(row),
         added_at=row.added_at,
         updated_at=row.updated_at,
+        text_hash=row.text_hash,
+        original_hash=row.original_hash,
     )
 
 

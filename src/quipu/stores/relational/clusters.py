@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select
@@ -83,20 +84,34 @@ _RELATIONS_BY = _RELATION.where(_r.model == bindparam("by"))
 
 
 def clusters(
-    snapshot: Snapshot, hierarchy: Hierarchy, ids: Sequence[str] | None = None, *, with_members: bool = True
+    snapshot: Snapshot,
+    hierarchy: Hierarchy,
+    ids: Sequence[str] | None = None,
+    *,
+    entities: Sequence[str] | None = None,
+    with_members: bool = True,
 ) -> list[Cluster]:
-    """Return these clusters in the given order, or all by level and id; under a filter, the visible ones."""
+    """Return these clusters in the given order, or all by level and id; under a filter, the visible ones.
+
+    With `entities`, return their finest clusters by id, with those of their members that are among these.
+    """
+    if entities is not None:
+        return _finest_clusters(snapshot, hierarchy, entities)
     if ids is None and not with_members:
         cached = cached_value(snapshot.cache.clusters, hierarchy, lambda: _clusters(snapshot, hierarchy, None, {}))
         return cached.copy()
     return _clusters(snapshot, hierarchy, ids, _members(snapshot, hierarchy, ids) if with_members else {})
 
 
-def clusters_of(snapshot: Snapshot, hierarchy: Hierarchy, keys: Sequence[str]) -> dict[str, str]:
-    """Return the finest cluster of each of these entities."""
+def _finest_clusters(snapshot: Snapshot, hierarchy: Hierarchy, keys: Sequence[str]) -> list[Cluster]:
     rows = _FINEST.rows(snapshot.connection, sorted(set(keys)), hierarchy=hierarchy.value)
     visible = visible_entities(snapshot, {rid for rid, *_ in rows})
-    return in_order({key: cluster for rid, key, cluster in rows if rid in visible}, keys)
+    keys_by_id: dict[str, list[str]] = {}
+    for rid, key, cluster in rows:
+        if rid in visible:
+            keys_by_id.setdefault(cluster, []).append(key)
+    bare = _clusters(snapshot, hierarchy, sorted(keys_by_id), {})
+    return [replace(cluster, members=tuple(sorted(keys_by_id[cluster.id]))) for cluster in bare]
 
 
 def cluster_counts(snapshot: Snapshot, hierarchy: Hierarchy) -> DerivationCounts:

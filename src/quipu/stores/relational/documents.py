@@ -1,6 +1,7 @@
-"""Documents and chunks: a new version is written as its difference from the last one."""
+"""Documents, chunks and kept contents: a new version is written as its difference from the last one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,15 +11,26 @@ from quipu.errors import InvalidDelta
 from quipu.model.delta import ChunkFacts, DocumentFacts
 from quipu.model.document import DocumentStatus, Metadata, MetadataValue
 from quipu.model.graph import Chunk, chunk_text
+from quipu.model.ids import digest_bytes, digest_parts
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import ByValues, checksum, execute_rows, insert_rows, next_rid, to_json
 from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
+TEXT_KIND, ORIGINAL_KIND = "t", "o"
+PART_BYTES = 262_144
+_COMPRESSION = 6  # of zlib, whose default it is
+_WORTHWHILE = 0.95  # of the length
+
 _DOCUMENTS = ByValues(select(s.document), s.document.c.id)
 _CHUNKS = ByValues(select(s.chunk), s.chunk.c.document)
 _DELETE_CHUNKS = ByValues(s.chunk.delete(), s.chunk.c.rid)
 _DELETE_DOCUMENTS = ByValues(s.document.delete(), s.document.c.rid)
+_CONTENTS = ByValues(select(s.document_content.c.hash), s.document_content.c.document)
+_CONTENT_USES = ByValues(select(s.document_content.c.hash).distinct(), s.document_content.c.hash)
+_STORED_CONTENTS = ByValues(select(s.content_part.c.hash).where(s.content_part.c.ordinal == 0), s.content_part.c.hash)
+_DELETE_CONTENTS = ByValues(s.document_content.delete(), s.document_content.c.document)
+_DELETE_PARTS = ByValues(s.content_part.delete(), s.content_part.c.hash)
 _DELETE_METADATA = ByValues(s.metadata_value.delete(), s.metadata_value.c.document)
 
 
@@ -99,12 +111,14 @@ def write(
         stamp = {"updated_at": now, "stands_since": revision}
         _write_documents(connection, publish, old_by_id, rid_by_id, changes.retracting_documents, stamp)
         _write_chunks(connection, chunk_rows, changes)
+        _write_contents(connection, publish, rid_by_id)
     title_by_rid = {row.rid: row.title for row in _DOCUMENTS.rows(connection, sorted(set(remove)))}
     removed = _CHUNKS.rows(connection, title_by_rid)
     for row in removed:
         changes.remove(row, title_by_rid[row.document])
     _DELETE_CHUNKS.run(connection, [row.rid for row in removed])
     _DELETE_METADATA.run(connection, title_by_rid)
+    _drop_contents(connection, title_by_rid)
     _DELETE_DOCUMENTS.run(connection, title_by_rid)
     return changes
 
@@ -121,6 +135,9 @@ def _check(documents: Sequence[DocumentFacts]) -> None:
             raise InvalidDelta(f"A text of {document.id!r} holds NUL, which not every database can store.")
         if foreign := [chunk.id for chunk in chunks if chunk.document_id != document.id]:
             raise InvalidDelta(f"The chunk {foreign[0]} of {document.id!r} belongs to another document.")
+        text = document.text
+        if text is not None and any(text[chunk.start : chunk.end] != chunk.text for chunk in chunks):
+            raise InvalidDelta(f"A chunk of {document.id!r} does not stand at its offsets in the text.")
 
 
 def _texts(metadata: Metadata) -> Iterator[str]:
@@ -230,6 +247,50 @@ def _write_documents(
     insert_rows(connection, s.metadata_value, values)
 
 
+def _write_contents(connection: Connection, documents: Sequence[DocumentFacts], rid_by_id: Mapping[str, int]) -> None:
+    """Keep the texts and files of documents in place of earlier ones, equal ones once; one is in memory at a time."""
+    rows: list[dict[str, Any]] = []
+    for document in documents:
+        for kind, content in _contents(document):
+            content_hash = digest_bytes(content)
+            rows.append({"document": rid_by_id[document.id], "kind": kind, "hash": content_hash})
+            if not _STORED_CONTENTS.rows(connection, [content_hash]):
+                _write_parts(connection, content_hash, content)
+    _drop_contents(connection, [rid_by_id[document.id] for document in documents], rows)
+
+
+def _contents(document: DocumentFacts) -> Iterator[tuple[str, bytes]]:
+    if document.text is not None:
+        yield TEXT_KIND, document.text.encode("utf-8", "surrogatepass")
+    if document.original is not None:
+        yield ORIGINAL_KIND, document.original
+
+
+def _write_parts(connection: Connection, content_hash: str, content: bytes) -> None:
+    """Write a content in compressed parts, one after the other; an empty content has one part.
+
+    After a part that compresses badly, as in most PDF files and archives, the others are only wrapped: this takes a
+    tenth of the time, during which nobody else can write.
+    """
+    view, level = memoryview(content), _COMPRESSION
+    for ordinal, start in enumerate(range(0, max(1, len(content)), PART_BYTES)):
+        raw = view[start : start + PART_BYTES]
+        part = zlib.compress(raw, level)
+        insert_rows(connection, s.content_part, [{"hash": content_hash, "ordinal": ordinal, "data": part}])
+        level = level if len(part) < _WORTHWHILE * len(raw) else 0
+
+
+def _drop_contents(
+    connection: Connection, documents: Collection[int], replacements: Sequence[dict[str, Any]] = ()
+) -> None:
+    """Drop what these documents keep, or replace it, and the bytes that no document keeps any more."""
+    before = {row.hash for row in _CONTENTS.rows(connection, documents)}
+    _DELETE_CONTENTS.run(connection, documents)
+    insert_rows(connection, s.document_content, replacements)
+    used = {row.hash for row in _CONTENT_USES.rows(connection, sorted(before))}
+    _DELETE_PARTS.run(connection, sorted(before - used))
+
+
 def _write_chunks(
     connection: Connection, rows: tuple[list[dict[str, Any]], list[dict[str, Any]]], changes: ChunkChanges
 ) -> None:
@@ -263,3 +324,42 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
 
 def _words(row: Row[Any], title: str) -> ChunkWords:
     return ChunkWords(row.rid, title, row.header, row.text)
+
+
+def content_differences(connection: Connection) -> Iterator[str]:
+    """Compare the kept contents with their hashes, with the documents that keep them, and texts with their chunks."""
+    k, p = s.document_content.c, s.content_part.c
+    uses = connection.execute(
+        select(s.document.c.id, k.document, k.kind, k.hash)
+        .outerjoin_from(s.document_content, s.document, s.document.c.rid == k.document)
+        .order_by(k.document, k.kind)
+    ).all()
+    stored = set(connection.execute(select(p.hash).distinct()).scalars())
+    yield from (f"content {unused}: no document keeps it" for unused in sorted(stored - {use.hash for use in uses}))
+    is_intact = {content_hash: _is_intact(connection, content_hash) for content_hash in sorted(stored)}
+    for use in uses:
+        name = f"document {use.id!r}: its {'text' if use.kind == TEXT_KIND else 'original'}"
+        if use.id is None:
+            yield f"content {use.hash}: its document is not live"
+        elif not is_intact.get(use.hash):
+            yield f"{name} {'is damaged' if use.hash in stored else 'is missing'}"
+        elif use.kind == TEXT_KIND:
+            text = b"".join(_inflated_parts(connection, use.hash)).decode("utf-8", "surrogatepass")
+            chunks = _CHUNKS.rows(connection, [use.document])
+            if any(text[chunk.start_char : chunk.end_char] != chunk.text for chunk in chunks):
+                yield f"{name} does not hold its chunks at their offsets"
+
+
+def _is_intact(connection: Connection, content_hash: str) -> bool:
+    try:
+        return digest_parts(_inflated_parts(connection, content_hash)) == content_hash
+    except zlib.error:
+        return False
+
+
+def _inflated_parts(connection: Connection, content_hash: str) -> Iterator[bytes]:
+    p = s.content_part.c
+    ordinals = connection.execute(select(p.ordinal).where(p.hash == content_hash).order_by(p.ordinal)).scalars().all()
+    for ordinal in ordinals:  # one query each, so that one part is in memory at a time
+        part = connection.scalar(select(p.data).where(p.hash == content_hash, p.ordinal == ordinal))
+        yield zlib.decompress(part or b"")

@@ -1,7 +1,8 @@
 """The dump: the canonical state as JSON lines. Two equal indexes yield the same bytes.
 
 It holds documents, chunks, mentions, edits, folds, links, summaries, communities, aggregates, sentences and synonyms,
-and for each vector its text hash and model. It leaves out versions, times, logs, caches, costs and row numbers.
+and for each document and vector the hash of its text. It leaves out originals, versions, times, logs, caches, costs and
+row numbers.
 """
 
 import json
@@ -9,13 +10,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, case, select
+from sqlalchemy import Connection, Select, bindparam, case, func, select
 
 from quipu.model.cluster import Hierarchy
 from quipu.model.ids import relation_id
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.documents import TEXT_KIND
 from quipu.stores.relational.sql import texts_from_json, to_json
 
 _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
@@ -59,9 +61,11 @@ def _records(connection: Connection, query: Select[Any]) -> Iterator[dict[str, A
 
 
 def _documents(connection: Connection) -> Iterator[dict[str, Any]]:
-    d = s.document.c
+    d, k = s.document.c, s.document_content.c
     columns = d.id, d.title, d.status, d.source, d.media_type, d.metadata.label("metadata_json"), d.content_hash
-    return _records(connection, select(*columns).order_by(d.id))
+    query = select(*columns, func.coalesce(k.hash, "").label("text_hash"))
+    query = query.outerjoin(s.document_content, (k.document == d.rid) & (k.kind == TEXT_KIND))
+    return _records(connection, query.order_by(d.id))
 
 
 def _chunks(connection: Connection) -> Iterator[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The tables. `rid` columns are row numbers: they join tables and never leave this package."""
 
 from functools import partial
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.schema import SchemaItem
@@ -50,16 +51,28 @@ def _integers(*names: str) -> list[sa.Column[int]]:
     return [sa.Column(name, INTEGER, nullable=False) for name in names]
 
 
+def _bytes(name: str) -> sa.Column[bytes]:
+    return sa.Column(name, sa.LargeBinary, nullable=False)
+
+
 def _table(name: str, *parts: SchemaItem, sqlite_with_rowid: bool = True) -> sa.Table:
     return sa.Table(name, metadata, *parts, sqlite_with_rowid=sqlite_with_rowid)
 
 
+_key, _index = sa.PrimaryKeyConstraint, sa.Index
 _clustered = partial(_table, sqlite_with_rowid=False)  # SQLite stores the rows in the order of the primary key
+
+
+def _pairs(name: str, first: sa.Column[Any], second: sa.Column[Any], *others: sa.Column[Any]) -> sa.Table:
+    """Return a table of pairs, which are found from either side."""
+    return _clustered(
+        name, first, second, *others, _key(first.name, second.name), _index(f"{name}_{second.name}", second.name)
+    )
 
 
 def _value_counts(name: str, owner: str, value: str) -> sa.Table:
     """Return a table of how many mentions give each value to an owner."""
-    key = sa.PrimaryKeyConstraint(owner, value)
+    key = _key(owner, value)
     return _clustered(name, *_integers(owner), *_texts(value), *_integers("n"), key)
 
 
@@ -85,8 +98,8 @@ metadata_value = _clustered(
     *_integers("ordinal"),
     *_texts("text"),
     sa.Column("number", sa.Float),
-    sa.PrimaryKeyConstraint("document", "field", "ordinal"),
-    sa.Index("metadata_value_field", "field", "text"),
+    _key("document", "field", "ordinal"),
+    _index("metadata_value_field", "field", "text"),
 )
 
 chunk = _table(
@@ -101,8 +114,8 @@ chunk = _table(
     sa.Column("header", TEXT, nullable=False, server_default=""),
     *_integers("n_tokens"),
     *_texts("text_hash", "input_hash", "vector_hash", "error"),
-    sa.Index("chunk_document", "document", "ordinal"),
-    sa.Index("chunk_vector", "vector_hash"),
+    _index("chunk_document", "document", "ordinal"),
+    _index("chunk_vector", "vector_hash"),
 )
 
 # `description_order` ranks an entity's distinct descriptions by content alone: definitions first, then by digest.
@@ -113,8 +126,8 @@ entity_mention = _clustered(
     *_texts("surface", "type", "description"),
     sa.Column("description_order", sa.BigInteger, nullable=False),
     *_integers("is_definition", "start_char", "end_char"),
-    sa.PrimaryKeyConstraint("chunk", "ordinal"),
-    sa.Index("entity_mention_entity", "entity", "description_order"),
+    _key("chunk", "ordinal"),
+    _index("entity_mention_entity", "entity", "description_order"),
 )
 
 relation_mention = _clustered(
@@ -123,17 +136,17 @@ relation_mention = _clustered(
     *_texts("keywords", "description"),  # keywords: JSON array
     sa.Column("description_order", sa.BigInteger, nullable=False),
     *_integers("weight"),  # thousandths, so that sums are exact in any order
-    sa.PrimaryKeyConstraint("chunk", "ordinal"),
-    sa.Index("relation_mention_relation", "relation", "description_order"),
+    _key("chunk", "ordinal"),
+    _index("relation_mention_relation", "relation", "description_order"),
 )
 
 alias_mention = _clustered(
     "alias_mention",
     *_integers("chunk", "ordinal", "entity"),
     *_texts("alias", "surface"),
-    sa.PrimaryKeyConstraint("chunk", "ordinal"),
-    sa.Index("alias_mention_entity", "entity"),
-    sa.Index("alias_mention_alias", "alias"),
+    _key("chunk", "ordinal"),
+    _index("alias_mention_entity", "entity"),
+    _index("alias_mention_alias", "alias"),
 )
 
 # `object` is the other entity that a claim names, if any.
@@ -142,9 +155,18 @@ claim_mention = _clustered(
     *_integers("chunk", "ordinal", "entity"),
     sa.Column("object", INTEGER),
     *_texts("type", "status", "dates", "description"),
-    sa.PrimaryKeyConstraint("chunk", "ordinal"),
-    sa.Index("claim_mention_entity", "entity"),
+    _key("chunk", "ordinal"),
+    _index("claim_mention_entity", "entity"),
 )
+
+# What a document keeps whole, by hash: its text (kind "t") and the file it was read from (kind "o").
+document_content = _clustered(
+    "document_content", *_integers("document"), *_texts("kind", "hash"), _key("document", "kind")
+)
+sa.Index("document_content_hash", document_content.c.hash)
+
+# The bytes with a hash, in compressed parts of equal length; the last one may be shorter.
+content_part = _table("content_part", *_texts("hash"), *_integers("ordinal"), _bytes("data"), _key("hash", "ordinal"))
 
 # Corrections by a person: merge, split, rename, retype, redescribe, hide. `payload` is a JSON object.
 edit = _table("edit", _rid(), *_texts("kind", "payload", "made_at"))
@@ -153,9 +175,9 @@ edit = _table("edit", _rid(), *_texts("kind", "payload", "made_at"))
 reply = _table(
     "reply",
     sa.Column("input_hash", TEXT, primary_key=True),
-    sa.Column("payload", sa.LargeBinary, nullable=False),  # deflated UTF-8
+    _bytes("payload"),  # deflated UTF-8
     sa.Column("lifetime", TEXT, nullable=False, server_default=ReplyLifetime.DOCUMENTS.value),
-    sa.Index("reply_revision", "lifetime", sqlite_where=sa.text(f"lifetime = '{ReplyLifetime.REVISION.value}'")),
+    _index("reply_revision", "lifetime", sqlite_where=sa.text(f"lifetime = '{ReplyLifetime.REVISION.value}'")),
 )
 
 # Which documents need a reply. `version` is 0 for an extraction, which a document needs while one of its chunks has
@@ -164,17 +186,12 @@ reply_document = _clustered(
     "reply_document",
     *_texts("document", "input_hash"),
     sa.Column("version", INTEGER, nullable=False, server_default="0"),
-    sa.PrimaryKeyConstraint("document", "input_hash"),
-    sa.Index("reply_document_input", "input_hash"),
+    _key("document", "input_hash"),
+    _index("reply_document_input", "input_hash"),
 )
 
 # Replies made from other replies. A reply is deleted with the first of its sources.
-reply_source = _clustered(
-    "reply_source",
-    *_texts("input_hash", "source"),
-    sa.PrimaryKeyConstraint("input_hash", "source"),
-    sa.Index("reply_source_source", "source"),
-)
+reply_source = _pairs("reply_source", *_texts("input_hash", "source"))
 
 # ---- folds of mentions, updated in the transaction that changes the facts --------------------------------------------
 
@@ -190,8 +207,8 @@ entity = _table(
     *_integers("n_mentions", "n_chunks", "degree"),
     *_texts("vector_hash"),
     sa.Column("described_by", INTEGER, nullable=False, server_default="0"),
-    sa.Index("entity_vector", "vector_hash"),
-    sa.Index("entity_unsummarised", "described_by", sqlite_where=sa.text(f"described_by = {WAITING}")),
+    _index("entity_vector", "vector_hash"),
+    _index("entity_unsummarised", "described_by", sqlite_where=sa.text(f"described_by = {WAITING}")),
 )
 
 entity_surface = _value_counts("entity_surface", "entity", "surface")
@@ -206,9 +223,9 @@ relation = _table(
     *_texts("vector_hash"),
     sa.Column("described_by", INTEGER, nullable=False, server_default="0"),
     sa.UniqueConstraint("source", "target"),
-    sa.Index("relation_target", "target"),
-    sa.Index("relation_vector", "vector_hash"),
-    sa.Index("relation_unsummarised", "described_by", sqlite_where=sa.text(f"described_by = {WAITING}")),
+    _index("relation_target", "target"),
+    _index("relation_vector", "vector_hash"),
+    _index("relation_unsummarised", "described_by", sqlite_where=sa.text(f"described_by = {WAITING}")),
 )
 
 relation_keyword = _value_counts("relation_keyword", "relation", "keyword")
@@ -219,7 +236,7 @@ summary = _table(
     *_texts("kind"),  # entity | relation
     *_integers("owner"),
     *_texts("inputs_hash", "text", "model"),
-    sa.PrimaryKeyConstraint("kind", "owner"),
+    _key("kind", "owner"),
 )
 
 # ---- links: every known name (an entity's key or a stated alias) in every chunk where it occurs ----------------------
@@ -231,15 +248,13 @@ name = _table(
     _unique("key"),
     sa.Column("words", TEXT, nullable=False, server_default=""),
     *_integers("n"),
-    sa.Index("name_words", "words"),
+    _index("name_words", "words"),
 )
 
 # Names by their spelling key (`text.spellings`), for those that have one.
-spelling = _clustered("spelling", *_texts("spelling"), *_integers("name"), sa.PrimaryKeyConstraint("spelling", "name"))
+spelling = _clustered("spelling", *_texts("spelling"), *_integers("name"), _key("spelling", "name"))
 
-link = _clustered(
-    "link", *_integers("name", "chunk", "n"), sa.PrimaryKeyConstraint("name", "chunk"), sa.Index("link_chunk", "chunk")
-)
+link = _clustered("link", *_integers("name", "chunk", "n"), _key("name", "chunk"), _index("link_chunk", "chunk"))
 
 # `state`: "live" for the model whose vectors are searched, "building" during a re-embedding.
 model = _table("model", _rid(), _unique("identity"), *_integers("dimension"), *_texts("state"))
@@ -250,9 +265,9 @@ vector = _table(
     *_integers("model"),
     sa.Column("space", SpaceCode, nullable=False),
     *_texts("text_hash"),
-    sa.Column("data", sa.LargeBinary, nullable=False),  # float16, little-endian
+    _bytes("data"),  # float16, little-endian
     sa.UniqueConstraint("text_hash", "model"),
-    sa.Index("vector_space", "model", "space"),
+    _index("vector_space", "model", "space"),
 )
 
 # Deleted vectors, so that vector indexes outside the database can follow.
@@ -262,7 +277,7 @@ vector_gone = _table(
     *_integers("model"),
     sa.Column("space", SpaceCode, nullable=False),
     *_integers("revision"),
-    sa.Index("vector_gone_revision", "model", "space", "revision"),
+    _index("vector_gone_revision", "model", "space", "revision"),
 )
 
 # Texts that have no vector yet.
@@ -271,7 +286,7 @@ vector_todo = _clustered(
     *_integers("model"),
     *_texts("text_hash"),
     sa.Column("space", SpaceCode, nullable=False),
-    sa.PrimaryKeyConstraint("model", "text_hash"),
+    _key("model", "text_hash"),
 )
 
 job = _table(
@@ -284,7 +299,7 @@ job = _table(
     *_texts("error", "owner"),  # owner: "" while nobody works on the job
     sa.Column("lease_until", sa.Float, nullable=False),
     *_texts("added_at"),
-    sa.Index("job_status", "status", "rid"),
+    _index("job_status", "status", "rid"),
 )
 
 # Calls of models and their cost, see model.usage.UsageRow; money in millionths.
@@ -297,7 +312,7 @@ usage = _clustered(
     *_integers("n_unpriced", "n_interrupted"),
     *(sa.Column(f"interrupted_{kind}_tokens", sa.BigInteger, nullable=False) for kind in ("input", "cached", "output")),
     sa.Column("interrupted_cost", sa.BigInteger, nullable=False),
-    sa.PrimaryKeyConstraint("day", "stage", "model", "subject"),
+    _key("day", "stage", "model", "subject"),
 )
 
 # The tables from here on hold derivations, made on demand, not by every commit.
@@ -306,19 +321,12 @@ usage = _clustered(
 # `kind`: "c" a chunk that was added, removed or changed; "e" an entity whose names (and so links) or synonyms changed;
 # "m" an entity in a cluster whose mentions changed; "s" a history nonce.
 change = _clustered(
-    "change",
-    *_integers("revision"),
-    *_texts("kind"),
-    *_integers("row"),
-    sa.PrimaryKeyConstraint("revision", "kind", "row"),
+    "change", *_integers("revision"), *_texts("kind"), *_integers("row"), _key("revision", "kind", "row")
 )
 
-# The derivations of this index. `identity`: algorithm, version and parameters.
+# The derivations of this index. `identity`: algorithm, version and parameters. `revision`: of the facts that it is of.
 derivation = _table(
-    "derivation",
-    sa.Column("name", TEXT, primary_key=True),
-    *_texts("identity"),
-    *_integers("revision"),  # of the facts from which it was last made
+    "derivation", sa.Column("name", TEXT, primary_key=True), *_texts("identity"), *_integers("revision")
 )
 
 cluster = _table(
@@ -330,17 +338,12 @@ cluster = _table(
     sa.Column("parent", INTEGER),
     *_integers("n_entities"),
     *_texts("inputs_hash"),
-    sa.Index("cluster_hierarchy", "hierarchy", "level"),
-    sa.Index("cluster_parent", "parent"),
+    _index("cluster_hierarchy", "hierarchy", "level"),
+    _index("cluster_parent", "parent"),
 )
 
 # The finest cluster of each entity, one in each hierarchy.
-membership = _clustered(
-    "membership",
-    *_integers("entity", "cluster"),
-    sa.PrimaryKeyConstraint("entity", "cluster"),
-    sa.Index("membership_cluster", "cluster"),
-)
+membership = _pairs("membership", *_integers("entity", "cluster"))
 
 # The report of a cluster: deleted as soon as one of its sources is removed.
 report = _table(
@@ -350,7 +353,7 @@ report = _table(
     sa.Column("rating", sa.Float, nullable=False),
     *_texts("chunks"),  # JSON array of chunk ids
     *_texts("inputs_hash", "model", "vector_hash"),
-    sa.Index("report_vector", "vector_hash"),
+    _index("report_vector", "vector_hash"),
 )
 
 cluster_relation = _table(
@@ -361,17 +364,12 @@ cluster_relation = _table(
     *_integers("weight", "n"),  # weight: thousandths
     *_texts("inputs_hash", "model"),
     sa.UniqueConstraint("source", "target"),
-    sa.Index("cluster_relation_target", "target"),
-    sa.Index("cluster_relation_model", "model"),
+    _index("cluster_relation_target", "target"),
+    _index("cluster_relation_model", "model"),
 )
 
 # Pairs of entities with similar names; `first` is the smaller row number, `similarity` in millionths.
-synonym = _clustered(
-    "synonym",
-    *_integers("first", "second", "similarity"),
-    sa.PrimaryKeyConstraint("first", "second"),
-    sa.Index("synonym_second", "second"),
-)
+synonym = _pairs("synonym", *_integers("first", "second", "similarity"))
 
 # The text hash of each entity's name vector, while name vectors are wanted. `is_compared` is 1 once the name has been
 # compared with all others; `revision` is the one that last set it to 0.
@@ -380,8 +378,8 @@ entity_name = _table(
     _rid(),  # of the entity
     *_texts("vector_hash"),
     *_integers("revision", "is_compared"),
-    sa.Index("entity_name_vector", "vector_hash"),
-    sa.Index("entity_name_new", "is_compared", sqlite_where=sa.text("is_compared = 0")),
+    _index("entity_name_vector", "vector_hash"),
+    _index("entity_name_new", "is_compared", sqlite_where=sa.text("is_compared = 0")),
 )
 
 sentence = _table(
@@ -390,7 +388,7 @@ sentence = _table(
     *_integers("chunk", "ordinal", "start_char", "end_char"),  # span within the chunk's text
     *_texts("vector_hash"),
     sa.UniqueConstraint("chunk", "ordinal"),
-    sa.Index("sentence_vector", "vector_hash"),
+    _index("sentence_vector", "vector_hash"),
 )
 
 # The tables whose rows carry a checksum, and the columns that it covers.

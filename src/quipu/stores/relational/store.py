@@ -393,6 +393,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_spellings,
     _add_words_and_checksums,
     lambda _: None,  # schema 8 has other terms of full text, which is built again (_TEXT_SCHEMA)
+    lambda connection: s.metadata.create_all(connection, [s.document_content, s.content_part]),
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TEXT_SCHEMA = 8  # the first schema with the present terms of full text; a migration from an older one builds it again

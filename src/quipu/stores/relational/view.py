@@ -179,6 +179,7 @@ class RelationalView:
 
     counts = _in_thread(_counts)
     documents = _in_thread(chunk_reads.documents)
+    content = _in_thread(chunk_reads.content)
     chunks = _in_thread(chunk_reads.chunks)
     sentences = _in_thread(chunk_reads.sentences)
     search_text = _in_thread(_search_text)
@@ -202,7 +203,6 @@ class RelationalView:
     chunk_vector_rows = _in_thread(vector_reads.chunk_vector_rows)
 
     clusters = _in_thread(cluster_reads.clusters)
-    clusters_of = _in_thread(cluster_reads.clusters_of)
     cluster_documents = _in_thread(cluster_reads.cluster_documents)
     cluster_reports = _in_thread(cluster_reads.cluster_reports)
     cluster_relations = _in_thread(cluster_reads.cluster_relations)

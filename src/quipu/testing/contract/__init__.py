@@ -14,6 +14,7 @@ pytest.register_assert_rewrite(
         for module in (
             "calls",
             "commits",
+            "contents",
             "documents",
             "entities",
             "filters",

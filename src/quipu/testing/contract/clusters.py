@@ -108,12 +108,16 @@ class ClustersContract:
             async with store.view() as view:
                 chosen = await view.clusters(_COMMUNITIES, ["right", "nowhere", "all"])
                 assert [cluster.id for cluster in chosen] == ["right", "all"]
-                assert await view.clusters_of(_COMMUNITIES, ["di", "eve", "ada"]) == {"di": "right", "ada": "left"}
+                finest = await view.clusters(_COMMUNITIES, entities=["di", "eve", "ada"])
+                assert finest == [
+                    replace(clusters["left"], members=("ada",)),
+                    replace(clusters["right"], members=("di",)),
+                ]
                 bare = [replace(cluster, members=()) for cluster in clusters.values()]
                 assert await view.clusters(_COMMUNITIES, with_members=False) == bare
                 assert await view.clusters(_COMMUNITIES, ["left"], with_members=False) == [bare[1]]
                 assert await view.clusters(_AGGREGATES) == []
-                assert await view.clusters_of(_AGGREGATES, ["ada"]) == {}
+                assert await view.clusters(_AGGREGATES, entities=["ada"]) == []
                 documents = await view.cluster_documents(["right", "all"])
             assert documents == {"right": ("both", "west"), "all": ("both", "east", "west")}
             assert await store.verify() == []
@@ -323,7 +327,7 @@ class ClustersContract:
                 assert await report_ratings(view, ["right", "all", "left", "nowhere"]) == {"left": 4.5}
                 bare = [replace(cluster, members=()) for cluster in clusters.values()]
                 assert await view.clusters(_COMMUNITIES, with_members=False) == bare
-                assert await view.clusters_of(_COMMUNITIES, ["cy", "di"]) == {"cy": "right"}
+                assert await view.clusters(_COMMUNITIES, entities=["cy", "di"]) == [clusters["right"]]
                 rows = await view.allowed_numbers(VectorSpace.REPORT)
                 assert rows is not None
                 assert await view.vector_owners(VectorSpace.REPORT, rows.tolist()) == {int(rows[0]): ("left",)}
