@@ -18,7 +18,7 @@ from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.retrieve.steps.dual_level import search_relations
 from quipu.retrieve.steps.keywords import join_high_level_keywords
-from quipu.retrieve.steps.passages import merge_passages, rank_source_passages
+from quipu.retrieve.steps.passages import SourceOptions, merge_passages, rank_source_passages
 from quipu.retrieve.steps.vector_search import embed
 from quipu.retrieve.strategy import Strategy, Tools
 
@@ -37,6 +37,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 STRATEGY = Strategy(
     name="global",
     retrieve=retrieve,
+    options=(SourceOptions,),
     summary="relations nearest to the question, the entities they join, and passages that state them",
     after="LightRAG (global)",
     when="the question asks about a theme or a kind of connection and contains no name",

@@ -14,8 +14,9 @@ Differences from the paper:
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.retrieve.steps.dual_level import merge_levels, search_both_levels
-from quipu.retrieve.steps.passages import merge_passages, rank_source_passages
+from quipu.retrieve.steps.dual_level import LowLevelOptions, merge_levels, search_both_levels
+from quipu.retrieve.steps.keywords import NameOptions
+from quipu.retrieve.steps.passages import SourceOptions, merge_passages, rank_source_passages
 from quipu.retrieve.strategy import Strategy, Tools
 
 
@@ -30,6 +31,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 STRATEGY = Strategy(
     name="hybrid",
     retrieve=retrieve,
+    options=(NameOptions, LowLevelOptions, SourceOptions),
     summary="local and global, merged in turns",
     after="LightRAG (hybrid)",
     when="the question names things and asks how they are connected",

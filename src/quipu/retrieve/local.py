@@ -13,16 +13,16 @@ Differences from the paper and its code:
 - Entities by cosine → named entities first if `match_names`, then by cosine, because a name is surer than a cosine.
 - Every name counts → a name in more than the share `max_name_share` of the chunks, and in more than `chunk_top_k` of
   them, is dropped if a rarer one remains, because it does not narrow the search.
-- All relations of the entities → for each entity `MAX_RELATIONS_PER_ENTITY` on average, those with the best connected
-  ends, because a context holds fewer.
-- Chunks by similarity (VECTOR, the default) or by frequency (WEIGHT) → VECTOR, because WEIGHT does not look at the
-  question.
+- All relations of the entities → for each entity `relations_per_entity` on average, those with the best connected ends,
+  because a context holds fewer.
+- Chunks by similarity (VECTOR, the default) or by frequency (WEIGHT) → `chunk_choice`, because it is an option there,
+  too.
 - If a vector is missing, all chunks are chosen by WEIGHT → that chunk counts as cosine 0, because the others need not
   change.
 - Chunks of the entities and relations that fit their token budgets → of the first `top_k` of each, because packing
   comes later.
-- Chunks of entities are removed from those of relations → they stay, because removal lowered recall at 5 by 3 to 14
-  points on four sets.
+- Chunks of entities are removed from those of relations → they stay, unless `separate_chunks`, because removal lowered
+  recall at 5 by 3 to 14 points on four sets.
 - 200 source chunks of an entity are stored → all are stored, and `MAX_CHUNKS_PER_ENTITY` are read, because counts must
   stay right when documents are removed.
 """
@@ -30,9 +30,9 @@ Differences from the paper and its code:
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.retrieve.steps.dual_level import search_entities
-from quipu.retrieve.steps.keywords import find_low_level_keywords
-from quipu.retrieve.steps.passages import merge_passages, rank_source_passages
+from quipu.retrieve.steps.dual_level import LowLevelOptions, search_entities
+from quipu.retrieve.steps.keywords import NameOptions, find_low_level_keywords
+from quipu.retrieve.steps.passages import SourceOptions, merge_passages, rank_source_passages
 from quipu.retrieve.steps.vector_search import embed
 from quipu.retrieve.strategy import Strategy, Tools
 
@@ -51,6 +51,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
 STRATEGY = Strategy(
     name="local",
     retrieve=retrieve,
+    options=(NameOptions, LowLevelOptions, SourceOptions),
     summary="entities of the question, their relations, and passages that mention them",
     after="LightRAG (local)",
     when="the question names the things it is about",

@@ -19,8 +19,9 @@ from quipu.errors import InvalidInput
 from quipu.model.evidence import Evidence
 from quipu.model.query import Options, Query, option
 from quipu.ports.store import ReadView
-from quipu.retrieve.steps.dual_level import GraphHits, merge_levels, search_both_levels
-from quipu.retrieve.steps.passages import merge_passages, rank_source_passages
+from quipu.retrieve.steps.dual_level import GraphHits, LowLevelOptions, merge_levels, search_both_levels
+from quipu.retrieve.steps.keywords import NameOptions
+from quipu.retrieve.steps.passages import SourceOptions, merge_passages, rank_source_passages
 from quipu.retrieve.steps.vector_search import find_nearest_passages
 from quipu.retrieve.strategy import Strategy, Tools
 
@@ -85,7 +86,7 @@ def _weights_note(weights: MixWeights) -> tuple[str, ...]:
 STRATEGY = Strategy(
     name="mix",
     retrieve=retrieve,
-    options=(MixOptions,),
+    options=(MixOptions, NameOptions, LowLevelOptions, SourceOptions),
     summary="hybrid, and the passages nearest to the question by vector",
     after="LightRAG (mix)",
     when="the answer needs entities and relations around the question, as LightRAG gives them",

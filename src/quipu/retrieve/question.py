@@ -63,6 +63,9 @@ class QueryOptions(TypedDict, total=False):
 
     match_names: bool
     max_name_share: float
+    relations_per_entity: int
+    chunk_choice: Literal["vector", "weight"]
+    separate_chunks: bool
     mix_weights: "MixWeights"
     dynamic_selection: bool
     drift_follow_ups: int

@@ -1,8 +1,11 @@
 """local: entities, their relations, the passages that name them."""
 
+from dataclasses import replace
+
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.retrieve.local import retrieve
+from quipu.retrieve.question import apply_preset
 from tests.unit.retrieve.fakes import Library, page, titles
 
 POLO_KHAN = relation_id("marco polo", "kublai khan")
@@ -81,6 +84,25 @@ async def test_relations_of_a_hub_are_cut_and_counted(library: Library) -> None:
         evidence = await retrieve(Query(text="Where is Venice?", top_k=1), view, library.tools)
     assert len(evidence.relations) == 10
     assert evidence.notes == ("not read: 3 more relations of these entities",)
+
+
+async def test_with_the_preset_entities_are_found_by_vector_alone_and_bring_all_relations(library: Library) -> None:
+    """LightRAG embeds the low-level keywords; an alias in the question leads nowhere by itself."""
+    others = [f"Person{n}" for n in range(13)]
+    relations = [("Byron", other, "") for other in others]
+    pages = page("Hub", "Byron.", names={"Byron": "Person"} | dict.fromkeys(others, "Person"), relations=relations)
+    await library.publish(
+        pages, page("Low", "Ada Low, Byron.", names={"Ada Low": "Person", "Byron": "Person"}, aliases={"Ada": "Byron"})
+    )
+    query = Query(text="Who is Ada?", strategy="local", top_k=1)
+    async with library.view() as view:
+        default = await retrieve(query, view, library.tools)
+        faithful = await retrieve(apply_preset(replace(query, preset="faithful")), view, library.tools)
+        hub = Query(text="Who is Byron?", strategy="local", top_k=1, preset="faithful")
+        every = await retrieve(apply_preset(hub), view, library.tools)
+    assert [hit.id for hit in default.entities] == ["byron"] and len(default.relations) == 10
+    assert [hit.id for hit in faithful.entities] == ["ada low"]
+    assert [hit.id for hit in every.entities] == ["byron"] and len(every.relations) == 13
 
 
 async def test_everything_is_embedded_in_one_call(travels: Library) -> None:

@@ -10,14 +10,21 @@ from typing import Self
 from quipu.algo.similarity import round_robin
 from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.ids import relation_ends
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.keywords import LowLevelKeywords, find_low_level_keywords, join_high_level_keywords
 from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest
 from quipu.retrieve.strategy import Tools
 from quipu.text.formatting import format_count
 
-MAX_RELATIONS_PER_ENTITY = 10  # on average; a budget of 8,000 tokens holds fewer than 400 relations
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowLevelOptions(Options):
+    """The options of low-level retrieval. A budget of 8,000 tokens holds fewer than 400 relations of 40 entities."""
+
+    relations_per_entity: int = option(
+        10, "Relations read for an entity, on average.", between=(0, 100_000), faithful=100_000
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +68,8 @@ async def search_entities(
         reason = f"cosine {scored.score:.3f} to '{keywords.text}'"
         hits.setdefault(scored.id, Hit(id=scored.id, score=scored.score, reason=reason))
     entities = tuple(hits.values())[: query.top_k]
-    relations, n_omitted = await _relations_of(entities, limit=MAX_RELATIONS_PER_ENTITY * query.top_k, view=view)
+    limit = query.options_of(LowLevelOptions).relations_per_entity * query.top_k
+    relations, n_omitted = await _relations_of(entities, limit=limit, view=view)
     omission = f"not read: {format_count(n_omitted, 'more relation')} of these entities"
     return GraphHits(
         entities=entities,

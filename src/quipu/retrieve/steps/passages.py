@@ -1,20 +1,38 @@
 """Passages: the chunks that entities and relations come from, by similarity to the question, and their sentences."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nsmallest
+from typing import Literal
 
 from quipu.algo.similarity import round_robin
 from quipu.model.evidence import Hit
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.retrieve.steps.vector_search import Vector
 from quipu.retrieve.strategy import Tools
+from quipu.text.formatting import format_count
 from quipu.text.names import count_occurrences, group_by_anchor, name_forms
 from quipu.text.sentences import sentence_spans
 from quipu.text.words import Words, content_terms, split_words, term_places
 
+ChunksByOwner = Mapping[str, Iterable[str]]  # the chunks that each entity or relation comes from
+
 # LightRAG's limit on the sources of an entity. Without it, a frequent name would cause the whole index to be read.
 MAX_CHUNKS_PER_ENTITY = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions(Options):
+    """The options of strategies that show the passages which entities and relations come from."""
+
+    chunk_choice: Literal["vector", "weight"] = option(
+        "vector", "How passages of entities and relations are chosen: by similarity, or by how many of these they have."
+    )
+    separate_chunks: bool = option(
+        False, "Leave passages chosen for entities out of those chosen for relations.", faithful=True
+    )
 
 
 async def rank_source_passages(
@@ -23,27 +41,46 @@ async def rank_source_passages(
     """Return two rankings: chunks that mention the first `top_k` entities, chunks that state the first relations.
 
     The first ranking keeps the `related_chunks * n / 2` chunks nearest to the question, for n entities; the second
-    does the same for relations (LightRAG's VECTOR method). Differences from LightRAG: it takes the entities and
-    relations that remain after the token budget, here the first `top_k` replace them because packing comes later. It
-    also removes an entity's chunks from the relations' ranking; that lowered recall at 5 by 3 to 14 points on four
-    sets, and merging removes duplicates anyway.
+    does the same for relations (LightRAG's VECTOR method). With `chunk_choice` "weight" both keep the chunks of most
+    entities or relations (WEIGHT, see `poll_by_weight`). With `separate_chunks` the second ranking has none of the
+    first. LightRAG takes the entities and relations that remain after the token budget; here the first `top_k` replace
+    them, because packing comes later.
     """
+    options = query.options_of(SourceOptions)
     keys = [hit.id for hit in entities[: query.top_k]]
     relation_ids = [hit.id for hit in relations[: query.top_k]]
     chunks_by_key = await view.occurrences(OccurrenceKind.ENTITY, keys, MAX_CHUNKS_PER_ENTITY)
-    key_by_chunk = _first_owners((key, chunks_by_key.get(key, ())) for key in keys)
     chunks_by_relation = await view.occurrences(OccurrenceKind.RELATION, relation_ids)
-    relation_by_chunk = _first_owners((relation, chunks_by_relation.get(relation, ())) for relation in relation_ids)
-    chunks = sorted(key_by_chunk.keys() | relation_by_chunk.keys())
+    by_vector = options.chunk_choice == "vector"
+    sources = (*chunks_by_key.values(), *chunks_by_relation.values()) if by_vector else ()
+    chunks = sorted({chunk for ids in sources for chunk in ids})
     cosines = await tools.vectors.similarities(view, VectorSpace.CHUNK, vector, chunks)
-    # When rankings are merged in turns, no chunk below rank `chunk_top_k` can be among the first `chunk_top_k`.
-    n_by_entity, n_by_relation = (
-        min(query.related_chunks * len(owners) // 2, query.chunk_top_k) for owners in (keys, relation_ids)
-    )
-    return [
-        _rank_by_cosine(key_by_chunk, "mentions", cosines, n_by_entity),
-        _rank_by_cosine(relation_by_chunk, "states", cosines, n_by_relation),
-    ]
+
+    def rank(owners: Sequence[str], chunks_by_owner: ChunksByOwner, verb: str) -> list[Hit]:
+        if not by_vector:
+            return _rank_by_weight(owners, chunks_by_owner, verb, query.related_chunks)
+        n = query.related_chunks * len(owners) // 2
+        # When rankings are merged in turns, no chunk below rank `chunk_top_k` can be among the first `chunk_top_k`.
+        n = n if options.separate_chunks else min(n, query.chunk_top_k)
+        return _rank_by_cosine(_first_owners(owners, chunks_by_owner), verb, cosines, n)
+
+    by_entity = rank(keys, chunks_by_key, "mentions")
+    chosen = {hit.id for hit in by_entity} if options.separate_chunks else set()
+    others = {relation: [chunk for chunk in ids if chunk not in chosen] for relation, ids in chunks_by_relation.items()}
+    return [ranking[: query.chunk_top_k] for ranking in (by_entity, rank(relation_ids, others, "states"))]
+
+
+def poll_by_weight(chunks_by_owner: Sequence[Sequence[str]], max_chunks: int) -> list[str]:
+    """Return the first chunks of each owner, by quotas that fall evenly from `max_chunks` for the first to 1.
+
+    What an owner lacks is taken from what the first ones have beyond their quotas (LightRAG's weighted polling).
+    """
+    fall = (max_chunks - min(max_chunks, 1)) / max(len(chunks_by_owner) - 1, 1)
+    quotas = [round(max_chunks - fall * position) for position in range(len(chunks_by_owner))]
+    owned = list(zip(chunks_by_owner, quotas, strict=True))
+    n_missing = sum(max(quota - len(chunks), 0) for chunks, quota in owned)
+    chosen = [chunk for chunks, quota in owned for chunk in chunks[:quota]]
+    return chosen + [chunk for chunks, quota in owned for chunk in chunks[quota:]][:n_missing]
 
 
 def merge_passages(query: Query, rankings: Sequence[Sequence[Hit]], weights: Sequence[float] = ()) -> tuple[Hit, ...]:
@@ -71,13 +108,28 @@ def nearest_sentence(names: Iterable[str], texts: Mapping[int, str], terms: Sequ
     return best
 
 
-def _first_owners(chunks_by_owner: Iterable[tuple[str, Iterable[str]]]) -> dict[str, str]:
+def _first_owners(owners: Sequence[str], chunks_by_owner: ChunksByOwner) -> dict[str, str]:
     """Return, for each chunk, the first entity or relation that it comes from."""
     owner_by_chunk: dict[str, str] = {}
-    for owner, chunks in chunks_by_owner:
-        for chunk in chunks:
+    for owner in owners:
+        for chunk in chunks_by_owner.get(owner, ()):
             owner_by_chunk.setdefault(chunk, owner)
     return owner_by_chunk
+
+
+def _rank_by_weight(owners: Sequence[str], chunks_by_owner: ChunksByOwner, verb: str, max_chunks: int) -> list[Hit]:
+    """Return the chunks that weighted polling chooses. Those of an owner are ordered by how many owners they have."""
+    owner_by_chunk = _first_owners(owners, chunks_by_owner)
+    n_owners = Counter(chunk for owner in dict.fromkeys(owners) for chunk in chunks_by_owner.get(owner, ()))
+    chunks_of_first = {owner: list[str]() for owner in owners if chunks_by_owner.get(owner)}
+    for chunk in sorted(owner_by_chunk, key=lambda chunk: (-n_owners[chunk], chunk)):
+        chunks_of_first[owner_by_chunk[chunk]].append(chunk)
+    hits = []
+    for chunk in poll_by_weight(list(chunks_of_first.values()), max_chunks):
+        n = n_owners[chunk]
+        others = f" and {format_count(n - 1, 'other')}" if n > 1 else ""
+        hits.append(Hit(id=chunk, score=float(n), reason=f"{verb} {owner_by_chunk[chunk]}{others}"))
+    return hits
 
 
 def _rank_by_cosine(owner_by_chunk: Mapping[str, str], verb: str, cosines: Mapping[str, float], n: int) -> list[Hit]:

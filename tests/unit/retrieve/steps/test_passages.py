@@ -1,10 +1,12 @@
 """Passages of entities and relations: nearest to the question first, each chunk for the first that brought it."""
 
+from dataclasses import replace
+
 from quipu.model.evidence import Hit
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.retrieve.steps.dual_level import GraphHits
-from quipu.retrieve.steps.passages import merge_passages, rank_source_passages
+from quipu.retrieve.steps.passages import SourceOptions, merge_passages, poll_by_weight, rank_source_passages
 from tests.unit.retrieve.fakes import Library, page, titles
 
 
@@ -67,6 +69,34 @@ async def test_a_chunk_without_a_vector_comes_last_and_is_not_lost(library: Libr
     await library.publish(page("New", "Venice again.", names={"Venice": "Location"}), is_embedded=False)
     by_entity, _ = await _rankings(library, GraphHits(entities=(_hit("venice"), _hit("venice"))), Query(text="islands"))
     assert by_entity == ["Old", "New"]
+
+
+async def test_chunks_of_entities_are_left_out_of_those_of_relations_with_the_option(travels: Library) -> None:
+    found = GraphHits(
+        entities=(_hit("venice"),),
+        relations=(_hit(relation_id("marco polo", "venice")), _hit(relation_id("kublai khan", "dadu"))),
+    )
+    query = Query(text="who was born", options=(SourceOptions(separate_chunks=True),))
+    by_entity, by_relation = await _rankings(travels, found, query)
+    assert (sorted(by_entity), by_relation) == (["Marco Polo", "Venice"], ["Kublai Khan"])
+
+
+def test_weighted_polling_by_hand() -> None:
+    """Three owners, five for the first: quotas 5, 3, 1. The second lacks two, which the others have left."""
+    owned = [list("abcdef"), list("g"), list("hij")]
+    assert poll_by_weight(owned, 5) == [*"abcde", "g", "h", "f", "i"]
+    assert poll_by_weight([list("abcdef")], 5) == list("abcde")
+    assert poll_by_weight([list("ab"), list("cd")], 1) == ["a", "c"]
+    assert poll_by_weight(owned, 0) == poll_by_weight([], 5) == []
+
+
+async def test_chunks_are_chosen_by_how_many_entities_they_mention_with_the_option(travels: Library) -> None:
+    """Marco Polo mentions both entities, so it is the first of Venice; it does not count for Kublai Khan again."""
+    found = GraphHits(entities=(_hit("venice"), _hit("kublai khan")))
+    query = Query(text="islands of venice", related_chunks=1, options=(SourceOptions(chunk_choice="weight"),))
+    by_weight, _ = await _rankings(travels, found, query)
+    by_vector, _ = await _rankings(travels, found, replace(query, options=()))
+    assert (by_weight, by_vector) == (["Marco Polo", "Kublai Khan"], ["Venice"])
 
 
 def test_merged_passages_are_taken_in_turn_and_cut() -> None:
