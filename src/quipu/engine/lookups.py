@@ -151,7 +151,8 @@ async def _existing_document(view: ReadView, document_id: str) -> Document:
 def _not_kept(details: Document, what: str) -> NotFound:
     return NotFound(
         f"The {what} of {details.id!r} is not in the index; its status is {details.status}.",
-        remedy="Add the document again: `quipu add` keeps texts always, and files if `keep_originals` is true.",
+        remedy="Add the document again: `quipu add` keeps texts always, and files if `keep_originals` is true. "
+        "A document that was read with other settings needs `--reread`.",
     )
 
 

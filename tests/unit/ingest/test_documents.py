@@ -78,7 +78,8 @@ def indexed(
 ) -> Document:
     """Return what the index knows of a document that was read with this configuration."""
     content = content_hash(source("a.txt"), config)
-    return replace(Document(id="a.txt", title="", status=status, content_hash=content), **changes)  # type: ignore[arg-type]
+    document = Document(id="a.txt", title="", status=status, content_hash=content, text_hash="t", original_hash="o")
+    return replace(document, **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,9 @@ def indexed(
         (None, ChangeStatus.CHANGED),
         (indexed(), ChangeStatus.UNCHANGED),
         (indexed(config=BY_ANOTHER), ChangeStatus.READ_OTHERWISE),
+        (indexed(text_hash=""), ChangeStatus.CHANGED),
+        (indexed(original_hash=""), ChangeStatus.CHANGED),
+        (indexed(config=BY_ANOTHER, text_hash=""), ChangeStatus.READ_OTHERWISE),
         (indexed(DocumentStatus.PARTIAL), ChangeStatus.CHANGED),
         (indexed(DocumentStatus.PARTIAL, BY_ANOTHER), ChangeStatus.READ_OTHERWISE),
         (indexed(DocumentStatus.QUEUED), ChangeStatus.CHANGED),
@@ -117,6 +121,12 @@ def test_an_index_made_before_readers_were_noted_is_not_read_again() -> None:
     document = indexed(content_hash=digest(how, digest_bytes(marco.content), marco.media_type, "", ""))
     assert document.extractor == ""
     assert change_status(document, marco, INGEST_CONFIG) is ChangeStatus.UNCHANGED
+
+
+def test_a_missing_original_does_not_count_where_originals_are_not_kept() -> None:
+    config = replace(INGEST_CONFIG, keep_originals=False)
+    assert change_status(indexed(original_hash=""), source("a.txt"), config) is ChangeStatus.UNCHANGED
+    assert change_status(indexed(text_hash=""), source("a.txt"), config) is ChangeStatus.CHANGED
 
 
 def test_a_chunk_in_the_body_of_a_table_has_its_header_and_counts_it() -> None:
