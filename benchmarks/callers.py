@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs 
 
 import quipu
 from quipu.engine import Quipu
+from quipu.engine.reopenable_view import RetrievalTurns
 from quipu.ingest.sources import text_source
 from quipu.model.document import SourceDocument
 
@@ -76,7 +77,7 @@ async def report(kb: Quipu, strategy: str, questions: Sequence[str]) -> None:
             await ask(question)
         for n_callers in N_CALLERS:
             for name, n_turns in TURNS.items():
-                kb._components = replace(components, retrieval_turns=asyncio.Semaphore(n_turns))
+                kb._components = replace(components, retrieval_turns=RetrievalTurns(n_turns))
                 load = await measure(ask, questions, n_callers)
                 print(
                     f"| `{strategy}` {ask.__name__} | {n_callers} | {name} | {load.per_second:.1f} | {load.cpu_ms:.1f} "

@@ -281,7 +281,7 @@ class Quipu(Lookups, GraphPages):
         """Answer a question; `options` are those of QueryOptions. The trace says how the answer was found.
 
         Raises Stale, before any model is asked, where the strategy needs a derivation that is missing: the remedy names
-        the command that makes it, and the cost.
+        the command that makes it, and the cost. Raises Overloaded where `max_waiting_questions` wait already.
         """
         return await self._answer(await self._prepared_query(query, options))
 

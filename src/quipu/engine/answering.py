@@ -129,8 +129,9 @@ async def search(
     """Understand the question, open a view, run the strategy, rerank; the view stays open within the context.
 
     No view is open while a model, a remote embedder or a reranker is asked. Raises Stale where the strategy needs a
-    derivation that is missing.
+    derivation that is missing, and Overloaded where too many questions wait.
     """
+    components.retrieval_turns.check_room()  # before a model is paid for understanding the question
     query = apply_preset(query)
     stale = await states.check(strategy_named(query.strategy))
     counter = CallCounter(components.models, components.models.meter.child(query.text))

@@ -1,6 +1,5 @@
 """Components: everything an engine is made of, the models it may ask, and the counters of their calls."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING
 from quipu.derive.catalog import CATALOG
 from quipu.derive.derivation import Derivation, DerivationContext
 from quipu.derive.summaries import SummaryOptions
+from quipu.engine.reopenable_view import RetrievalTurns
 from quipu.ingest.documents import IngestConfig
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.event import EventSink, ignore_event
@@ -99,8 +99,8 @@ class Components:
 
     `tokenizer` counts the tokens of contexts, None: the one that measures chunks. The index never depends on it.
     `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
-    database of an index: such a file is not read as a document when its folder is added. `retrieval_turns` is how many
-    questions may search at once: one by default, because Python runs one thread at a time, and more only add switches.
+    database of an index: such a file is not read as a document when its folder is added. `retrieval_turns` lets one
+    question search at a time, because Python runs one thread at a time, and more only add switches.
     """
 
     path: Path
@@ -115,7 +115,7 @@ class Components:
     catalog: tuple[Derivation, ...] = CATALOG
     is_index: Callable[[Path], bool] = lambda _: False
     tokenizer: Tokenizer | None = None
-    retrieval_turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    retrieval_turns: RetrievalTurns = field(default_factory=RetrievalTurns)
 
     @property
     def context_tokenizer(self) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""Reopenable view: a snapshot that is released while a service is asked, and the services a strategy may ask."""
+"""Reopenable view: a snapshot that is released while a service is asked, the turns of questions, and their services."""
 
 import asyncio
 from collections import Counter
@@ -10,11 +10,12 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from quipu.errors import QuipuError
+from quipu.errors import Overloaded, QuipuError
 from quipu.model.chat import ChatRequest, Completion, FinishReason, Role
 from quipu.model.query import Filter
 from quipu.ports.providers import LLM
 from quipu.ports.store import ReadView, Store
+from quipu.text.formatting import format_count
 from quipu.wrap.embedder import Embed, EmbedCall, Vectors
 
 MAX_ROUNDS = 24  # batches of requests to a model in one question: more than any method needs
@@ -26,6 +27,49 @@ class RevisionMoved(Exception):
     """The index changed while a view was released, so what a strategy has read is out of date: run it again."""
 
 
+class RetrievalTurns:
+    """Lets `n_turns` questions search at the same time; the others wait in the order they came.
+
+    Once `max_waiting` questions wait, a new one is refused. A question that has begun is never refused: its replies of
+    models may have been paid for.
+    """
+
+    def __init__(self, n_turns: int = 1, max_waiting: int = 64) -> None:
+        self._free = asyncio.Semaphore(n_turns)
+        self._max_waiting = max_waiting
+        self._n_waiting = 0
+
+    @property
+    def n_waiting(self) -> int:
+        """How many questions wait for their turn."""
+        return self._n_waiting
+
+    @property
+    def are_taken(self) -> bool:
+        """Whether a question that comes now has to wait."""
+        return self._free.locked()
+
+    def check_room(self) -> None:
+        """Raise Overloaded if a new question would have to wait, and as many wait as may."""
+        if self.are_taken and self._n_waiting >= self._max_waiting:
+            raise Overloaded(
+                f"{format_count(self._n_waiting, 'question')} already wait for their search.",
+                remedy="Ask again later, let several processes answer, or raise max_waiting_questions.",
+            )
+
+    async def take(self) -> None:
+        """Wait for a turn, and take it."""
+        self._n_waiting += 1
+        try:
+            await self._free.acquire()
+        finally:
+            self._n_waiting -= 1
+
+    def end(self) -> None:
+        """Give a turn to the question that has waited longest."""
+        self._free.release()
+
+
 class ReopenableView:
     """A ReadView whose snapshot can be released and opened again; use it as an async context manager.
 
@@ -34,10 +78,11 @@ class ReopenableView:
     another one releases the view; strategies read and ask in one task.
 
     A view that can be read holds one of the `turns`, so that few questions compute at the same time. A question gives
-    its turn back while it waits for a service, whether its snapshot is released meanwhile or stays open.
+    its turn back while it waits for a service, whether its snapshot is released meanwhile or stays open. Entering it
+    raises Overloaded where too many questions wait.
     """
 
-    def __init__(self, store: Store, allowed: Filter, turns: asyncio.Semaphore) -> None:
+    def __init__(self, store: Store, allowed: Filter, turns: RetrievalTurns) -> None:
         self._store = store
         self._filter = allowed
         self._turns = turns
@@ -46,6 +91,7 @@ class ReopenableView:
         self._snapshot: ReadView | None = None
 
     async def __aenter__(self) -> Self:
+        self._turns.check_room()
         await self._open()
         return self
 
@@ -116,13 +162,13 @@ class ReopenableView:
             self._end_turn()
 
     async def _take_turn(self) -> None:
-        await self._turns.acquire()
+        await self._turns.take()
         self._has_turn = True
 
     def _end_turn(self) -> None:
         if self._has_turn:
             self._has_turn = False
-            self._turns.release()
+            self._turns.end()
 
     def _current(self) -> ReadView:
         if self._snapshot is None:

@@ -180,6 +180,7 @@ async def read_status(components: Components, states: DerivationStates) -> Index
         models=components.models.names(),
         extractors=tuple(counts.extractors.items()),
         derivations=(*always, *on_demand),
+        n_questions_waiting=components.retrieval_turns.n_waiting,
     )
 
 

@@ -150,6 +150,7 @@ class IndexStatus:
     - `derivations` are first those that every index keeps, then those on demand, each after what it needs.
     - `embedder` is the embedder of the stored vectors. `other_embedder` is the configured one if it differs, else "".
       If it differs, vector search is unavailable until `quipu reembed`.
+    - `n_questions_waiting` are questions of this open index that wait while others search.
     """
 
     path: str
@@ -173,6 +174,7 @@ class IndexStatus:
     extractors: tuple[tuple[str, int], ...] = ()
     derivations: tuple[DerivationState, ...] = ()
     other_embedder: str = ""
+    n_questions_waiting: int = 0
 
     def _repr_markdown_(self) -> str:
         """Return a table of the counts, for a notebook."""

@@ -47,6 +47,10 @@ class Metrics:
             "quipu_jobs", "Documents that wait, are worked on or failed.", ["workspace", "status"],
             registry=self._registry,
         )  # fmt: skip
+        self._waiting = Gauge(
+            "quipu_questions_waiting", "Questions that wait while others search.", ["workspace"],
+            registry=self._registry,
+        )  # fmt: skip
 
     def count_request(self, operation: str, status: int, seconds: float) -> None:
         """Count a request that has ended."""
@@ -64,8 +68,9 @@ class Metrics:
             self._cost.labels(row.model).inc(row.cost / MICRO)
 
     def set_status(self, workspace: str, status: IndexStatus) -> None:
-        """Set the size of an index and of its queue."""
+        """Set the size of an index, of its queue, and of the queue of its questions."""
         self._documents.labels(workspace).set(status.n_documents)
+        self._waiting.labels(workspace).set(status.n_questions_waiting)
         for name, n_documents in status.jobs:
             self._jobs.labels(workspace, name).set(n_documents)
 

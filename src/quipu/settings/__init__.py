@@ -224,6 +224,9 @@ class Settings(QuerySettings):
     busy_timeout_s: float = Field(
         30.0, ge=0.0, le=86_400.0, description="Seconds to wait while another process writes."
     )
+    max_waiting_questions: int = Field(
+        64, ge=0, le=100_000, description="Questions that may wait while others search; more are refused at once."
+    )
     lease_s: float = Field(
         60.0, ge=1.0, le=86_400.0, description="Seconds after which work of a process on another host is free again."
     )

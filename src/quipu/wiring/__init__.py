@@ -11,6 +11,7 @@ from quipu.derive.catalog import make_catalog
 from quipu.derive.summaries import SummaryOptions
 from quipu.engine import Components, Quipu
 from quipu.engine.components import Models
+from quipu.engine.reopenable_view import RetrievalTurns
 from quipu.errors import InvalidInput, Mismatch, NotFound
 from quipu.ingest.documents import IngestConfig
 from quipu.ingest.local import LocalExtractor
@@ -162,6 +163,7 @@ def _components(
         catalog=make_catalog(*GROUPINGS[settings.hierarchy_grouping]),
         is_index=is_index,
         tokenizer=tokenizer,
+        retrieval_turns=RetrievalTurns(max_waiting=settings.max_waiting_questions),
     )
 
 

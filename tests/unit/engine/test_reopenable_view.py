@@ -19,6 +19,7 @@ from quipu.engine.reopenable_view import (
     MAX_ROUNDS,
     MAX_WASTED_ROUNDS,
     ReopenableView,
+    RetrievalTurns,
     RevisionMoved,
     ViewReleasingLayer,
 )
@@ -295,8 +296,8 @@ class FakeStore:
             self.n_open -= 1
 
 
-def _view(store: FakeStore, turns: asyncio.Semaphore | None = None) -> ReopenableView:
-    return ReopenableView(store, Filter(), turns or asyncio.Semaphore(1))  # type: ignore[arg-type]
+def _view(store: FakeStore, turns: RetrievalTurns | None = None) -> ReopenableView:
+    return ReopenableView(store, Filter(), turns or RetrievalTurns(1))  # type: ignore[arg-type]
 
 
 async def test_a_released_view_cannot_be_read_and_shows_a_new_snapshot_afterwards() -> None:
@@ -335,7 +336,7 @@ async def test_an_error_of_a_service_leaves_no_view_open() -> None:
 
 
 async def test_a_question_that_has_no_turn_waits_until_another_view_is_closed() -> None:
-    store, turns, first_may_end, order = FakeStore(), asyncio.Semaphore(1), asyncio.Event(), list[str]()
+    store, turns, first_may_end, order = FakeStore(), RetrievalTurns(1), asyncio.Event(), list[str]()
 
     async def second() -> None:
         async with _view(store, turns):
@@ -352,24 +353,24 @@ async def test_a_question_that_has_no_turn_waits_until_another_view_is_closed() 
 
 @pytest.mark.parametrize(("wait", "n_open"), [("released", 1), ("paused", 1), ("kept_open", 2)])
 async def test_others_read_while_a_question_waits_for_a_service(wait: str, n_open: int) -> None:
-    store, turns = FakeStore(), asyncio.Semaphore(1)
+    store, turns = FakeStore(), RetrievalTurns(1)
     async with _view(store, turns) as view:
         async with getattr(view, wait)(), _view(store, turns):
             assert store.n_open == n_open
-        assert turns.locked()
+        assert turns.are_taken
         assert (await view.reads.counts()).chunks == 10
-    assert (store.n_open, turns.locked()) == (0, False)
+    assert (store.n_open, turns.are_taken) == (0, False)
 
 
 @pytest.mark.parametrize("wait", ["released", "paused", "kept_open"])
 async def test_an_error_of_a_service_gives_the_turn_back_once(wait: str) -> None:
-    turns = asyncio.Semaphore(1)
+    turns = RetrievalTurns(1)
     with pytest.raises(ZeroDivisionError):
         async with _view(FakeStore(), turns) as view, getattr(view, wait)():
             raise ZeroDivisionError
     async with _view(FakeStore(), turns):
-        assert turns.locked()
-    assert not turns.locked()
+        assert turns.are_taken
+    assert not turns.are_taken
 
 
 async def test_a_view_that_cannot_be_opened_gives_its_turn_back() -> None:
@@ -379,15 +380,15 @@ async def test_a_view_that_cannot_be_opened_gives_its_turn_back() -> None:
             raise Unavailable("The disk is gone.")
             yield Snapshot(0, 0)
 
-    turns = asyncio.Semaphore(1)
+    turns = RetrievalTurns(1)
     with pytest.raises(Unavailable):
         async with _view(BrokenStore(), turns):
             pass
-    assert not turns.locked()
+    assert not turns.are_taken
 
 
 async def test_a_question_cancelled_while_it_waits_for_its_turn_takes_none() -> None:
-    store, turns = FakeStore(), asyncio.Semaphore(1)
+    store, turns = FakeStore(), RetrievalTurns(1)
     async with _view(store, turns):
         waiting = asyncio.create_task(_view(store, turns).__aenter__())
         loop = asyncio.get_running_loop()
@@ -395,7 +396,57 @@ async def test_a_question_cancelled_while_it_waits_for_its_turn_takes_none() -> 
         with pytest.raises(asyncio.CancelledError):
             await waiting
         assert store.n_open == 1
-    assert (store.n_open, turns.locked()) == (0, False)
+    assert (store.n_open, turns.are_taken) == (0, False)
+
+
+async def test_where_enough_questions_wait_the_next_one_is_refused_at_once() -> None:
+    store, turns = FakeStore(), RetrievalTurns(max_waiting=1)
+    async with _view(store, turns):
+        waiting = asyncio.create_task(_view(store, turns).__aenter__())
+        await _run_ready_tasks()
+        assert turns.n_waiting == 1
+        with pytest.raises(Overloaded, match="1 question") as error:
+            await _view(store, turns).__aenter__()
+        assert "max_waiting_questions" in error.value.remedy
+        assert turns.n_waiting == 1
+    second = await waiting
+    assert turns.n_waiting == 0
+    await second.__aexit__(None, None, None)
+    async with _view(store, turns):
+        assert store.n_open == 1
+
+
+async def test_a_question_that_comes_back_from_a_model_waits_although_the_queue_is_full() -> None:
+    store, turns = FakeStore(), RetrievalTurns(max_waiting=0)
+    other = _view(store, turns)
+    async with _view(store, turns) as view:
+
+        async def wait_for_a_model() -> None:
+            async with view.released():
+                await other.__aenter__()
+
+        back = asyncio.create_task(wait_for_a_model())
+        await _run_ready_tasks()
+        assert (turns.n_waiting, back.done()) == (1, False)
+        await other.__aexit__(None, None, None)
+        await back
+        assert (await view.reads.counts()).chunks == 10
+
+
+async def test_a_refused_question_asks_no_model(kb: Quipu, llm: Choosy) -> None:
+    kb._components = replace(kb._components, retrieval_turns=RetrievalTurns(max_waiting=0))
+    n_answered = len(llm.answered)
+    async with _view(FakeStore(), kb._components.retrieval_turns):
+        with pytest.raises(Overloaded):
+            await kb.query("Who travelled to Venice?", strategy="local")
+    assert len(llm.answered) == n_answered
+    assert (await kb.query("Who travelled to Venice?", strategy="local")).text
+
+
+async def _run_ready_tasks() -> None:
+    """Let every task run until it waits."""
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 async def test_questions_at_once_are_searched_one_after_another_with_the_same_evidence(kb: Quipu) -> None:

@@ -148,6 +148,7 @@ async def test_metrics_count_requests_and_answers_without_their_words(client: ht
     assert 'quipu_answers_total{generator="extractive",strategy="weave"} 1.0' in metrics
     assert 'quipu_request_seconds_count{operation="show_document",status="404"} 1.0' in metrics
     assert 'quipu_documents{workspace="default"} 1.0' in metrics
+    assert 'quipu_questions_waiting{workspace="default"} 0.0' in metrics
     assert "Lovelace" not in metrics
     assert "secret-name" not in metrics
 
