@@ -21,6 +21,7 @@ from quipu.text.names import entity_key
 
 MAX_LISTED = 50
 _PART_BYTES = 1_048_576
+_MAX_COMPARED = 500  # ids of documents
 _MAX_NAMED_REPORTS = 5  # in an error
 _PATTERN_SIGNS = str.maketrans("", "", "*?[]")
 _WHERE_REPORT_IDS_ARE = (
@@ -221,8 +222,16 @@ async def check_documents(view: ReadView, ids: Sequence[str]) -> None:
 
 
 async def _unknown_document(view: ReadView, document_id: str) -> NotFound:
-    ids = [document.id for document in await view.documents()]
-    near = await asyncio.to_thread(get_close_matches, document_id, ids, n=3)  # slow among thousands of ids
+    """Return the error with near matches among ids that begin like this one, or else among the first ids.
+
+    Their number is bounded: a wrong id must not cost more in a large index.
+    """
+    near: list[str] = []
+    for n_equal in (len(document_id) * 3 // 4, len(document_id) // 2, 0):
+        if not near:
+            listing = DocumentListing(prefix=document_id[:n_equal], k=_MAX_COMPARED)
+            ids = [document.id for document in await view.documents(listing=listing)]
+            near = await asyncio.to_thread(get_close_matches, document_id, ids, n=3)
     return NotFound(f"There is no document {document_id!r}.", remedy=_did_you_mean(near))
 
 

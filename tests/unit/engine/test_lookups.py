@@ -1,6 +1,7 @@
 """Tests of the look-up of reports: by id or its beginning, with what is in the group and what the report rests on."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,8 @@ from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
 from quipu.model.derivation import REPORTS, DerivationRecord
+from quipu.model.document import Document
+from quipu.stores.relational.view import RelationalView
 from quipu.testing.contract.steps import publish
 from quipu.testing.facts import document as facts
 from quipu.testing.facts import entity, passage
@@ -163,3 +166,26 @@ async def test_what_was_written_of_removed_documents_is_not_shown(tmp_path: Path
         for hit in hits:
             with pytest.raises(NotFound):
                 await kb.report(hit.id)
+
+
+async def test_a_wrong_document_id_is_compared_with_a_bounded_number_of_ids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_read: list[int] = []
+    read = RelationalView.documents
+
+    async def counted(view: RelationalView, *args: Any, **options: Any) -> list[Document]:
+        documents = await read(view, *args, **options)
+        n_read.append(len(documents))
+        return documents
+
+    async with engine(tmp_path) as kb:
+        await publish(kb._components.store, *(facts(f"letters/{n:04}.md") for n in range(1_200)))
+        monkeypatch.setattr(RelationalView, "documents", counted)
+        with pytest.raises(NotFound) as caught:
+            await kb.document("letters/1150.txt")
+        assert "letters/1150.md" in caught.value.remedy
+        with pytest.raises(NotFound) as caught:
+            await kb.document("leters/0003.md")
+        assert "letters/0003.md" in caught.value.remedy
+    assert max(n_read) == 500
