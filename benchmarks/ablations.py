@@ -66,7 +66,7 @@ VARIANTS = (
     *(Variant(strategy="path", constants={"N_PATHS": n}) for n in (10, 100)),
     Variant(strategy="path", constants={"BOOST": 1.0}),
     Variant(strategy="community_local"),
-    Variant(strategy="community_local", constants={"MAX_ENTITIES": 20}),
+    Variant(strategy="community_local", options={"community_entities": 20}),
     Variant(strategy="bridge"),
     Variant(strategy="lca"),
     *(Variant(strategy="lca", constants={"MAX_SEEDS": n}) for n in (5, 20)),

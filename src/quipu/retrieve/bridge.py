@@ -11,14 +11,15 @@ hierarchical retrieval; query mode "hi" of its code.
 Differences from the paper and its code:
 - Key entities are chained in the order of a Python set → in the order of similarity, because the same question must get
   the same bridge.
-- All key entities are connected → the first `MAX_KEYS`, because each costs a search.
-- Paths are the shortest → their length grows with the degrees of their nodes, because hubs connect everything.
+- All key entities are connected → the first `bridge_keys`, because each costs a search.
+- Paths are the shortest → if `bridge_hub_lengths`, their length grows with the degrees of their nodes, because hubs
+  connect everything.
 - The whole graph is searched → the search for a path ends after `MAX_EDGES` edges, because the time must not grow with
   the index; the two are then unconnected.
-- Relations on and beside the paths are ordered by degree → those on the paths come first, `MAX_RELATIONS` in all,
-  because the others would fill the budget.
+- Relations on and beside the paths are ordered by degree → if `bridge_paths_first`, those on the paths come first;
+  `bridge_relations` in all, because the others would fill the budget.
 - Reports that fit 12,500 of 65,000 tokens → the same share, `REPORT_SHARE`, of `total_tokens`, of at most
-  `MAX_COMMUNITIES` communities, because each adds key entities.
+  `bridge_communities` communities, because each adds key entities.
 - As many passages as fit 20,000 tokens → `chunk_top_k`, because one limit makes strategies comparable.
 - Entities made from Gaussian mixtures are searched, too → only the entities of the documents, because `lca` searches
   the hierarchy.
@@ -37,7 +38,7 @@ from quipu.algo.similarity import n_fitting
 from quipu.model.cluster import Cluster, ClusterReport, report_text
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
@@ -48,10 +49,19 @@ from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 
 MAX_ENTITIES, OVERSAMPLING = 20, 10
-MAX_COMMUNITIES, KEYS_PER_COMMUNITY = 10, 10
-MAX_KEYS = 30  # connected by paths; each costs one search
-MAX_RELATIONS = 400  # a budget of 8,000 tokens holds fewer
+KEYS_PER_COMMUNITY = 10
 REPORT_SHARE = 12_500 / 65_000  # of the context (HiRAG)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BridgeOptions(Options):
+    """The options of `bridge`. A budget of 8,000 tokens holds fewer than 400 relations."""
+
+    bridge_communities: int = option(10, "Communities whose reports are read.", between=(0, 1_000), faithful=1_000)
+    bridge_keys: int = option(30, "Key entities that paths connect.", between=(0, 10_000), faithful=10_000)
+    bridge_relations: int = option(400, "Relations of the bridge.", between=(0, 100_000), faithful=100_000)
+    bridge_hub_lengths: bool = option(True, "Lengthen paths through entities with many relations.", faithful=False)
+    bridge_paths_first: bool = option(True, "Put relations on the paths before those beside them.", faithful=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,20 +87,20 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     n = min(query.top_k, MAX_ENTITIES)
     candidates = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=OVERSAMPLING * n, view=view, tools=tools)
     seeds = candidates[:n]
-    topology = await tools.topology.open(view)
+    topology, options = await tools.topology.open(view), query.options_of(BridgeOptions)
     passages = await _rank_passages(seeds, topology, view)
     communities_by_entity = await communities_of([entity.id for entity in candidates], view)
     ranked = await _rank_communities(seeds, communities_by_entity, query, view)
-    communities = ranked[: _n_fitting_reports(ranked, query, tools)][:MAX_COMMUNITIES]
+    communities = ranked[: _n_fitting_reports(ranked, query, tools)][: options.bridge_communities]
     keys = _key_entities(candidates, communities, communities_by_entity)
-    bridge = await _find_bridge(keys[:MAX_KEYS], view, topology)
+    bridge = await _find_bridge(keys[: options.bridge_keys], options, view, topology)
     return Evidence(
         chunks=passages[: query.chunk_top_k],
         entities=hits_by_cosine(seeds),
         relations=bridge.relations,
         reports=tuple(_report_hit(community) for community in communities if community.report),
         seeds=(Seed(text=query.text, kind="vector", matches=seeds),),
-        notes=tuple(_notes(seeds, communities, n_keys=len(keys), n_unconnected=bridge.n_unconnected)),
+        notes=tuple(_notes(seeds, communities, bridge, len(keys), options.bridge_keys)),
     )
 
 
@@ -156,11 +166,11 @@ def _key_entities(
     return [e.id for e in candidates if e.id in keys] or [e.id for e in candidates[:KEYS_PER_COMMUNITY]]
 
 
-async def _find_bridge(keys: Sequence[str], view: ReadView, topology: Topology) -> Bridge:
-    """Return the relations on the shortest paths from each entity to the next, then those beside the paths."""
+async def _find_bridge(keys: Sequence[str], options: BridgeOptions, view: ReadView, topology: Topology) -> Bridge:
+    """Return the relations on the shortest paths from each entity to the next, and those beside the paths."""
     numbers = await view.numbers(NodeKind.ENTITY, keys)
     chain = [numbers[key] for key in keys if key in numbers]
-    routes, degrees = await asyncio.to_thread(_shortest_paths, chain, topology)
+    routes, degrees = await asyncio.to_thread(_shortest_paths, chain, topology, options.bridge_hub_lengths)
     nodes = sorted({number for route in routes if route for number in route.nodes()})
     names = await view.ids(NodeKind.ENTITY, nodes)
     paths = [route.first_path(names.__getitem__) for route in routes if route and route.nodes() <= names.keys()]
@@ -169,26 +179,29 @@ async def _find_bridge(keys: Sequence[str], view: ReadView, topology: Topology) 
         for source, target in pairwise(path):
             reason = f"on the path from {names[path[0]]} to {names[path[-1]]}"
             reasons.setdefault(relation_id(names[source], names[target]), reason)
-    for relation, degree_sum in _relations_beside(
-        {number for path in paths for number in path}, names, degrees, topology
-    ):
+    among = _relations_among({node for path in paths for node in path}, names, degrees, topology)
+    for relation, degree_sum in among:
         reasons.setdefault(relation, f"between two entities of the paths; its ends have {degree_sum:g} relations")
+    if not options.bridge_paths_first:
+        reasons = {relation: reasons[relation] for relation, _ in among}
     hits = tuple(
         Hit(id=relation, score=round(1 / rank, 6), reason=reason)
-        for rank, (relation, reason) in enumerate(islice(reasons.items(), MAX_RELATIONS), 1)
+        for rank, (relation, reason) in enumerate(islice(reasons.items(), options.bridge_relations), 1)
     )
     return Bridge(relations=hits, n_unconnected=routes.count(None))
 
 
-def _shortest_paths(chain: Sequence[int], topology: Topology) -> tuple[list[ShortestPaths | None], Floats]:
+def _shortest_paths(
+    chain: Sequence[int], topology: Topology, has_hub_lengths: bool
+) -> tuple[list[ShortestPaths | None], Floats]:
     """Return the shortest paths from each entity of a chain to the next, and the degree of every entity."""
     links = topology.relations(EdgeWeight.ONE)
     degrees = links.row_sums()
-    search = ShortestPathSearch(links.neighbours, degrees)
+    search = ShortestPathSearch(links.neighbours, degrees if has_hub_lengths else np.ones(len(degrees)))
     return [search.between(source, target) for source, target in pairwise(chain)], degrees
 
 
-def _relations_beside(
+def _relations_among(
     nodes: set[int], names: Mapping[int, str], degrees: Floats, topology: Topology
 ) -> list[tuple[str, float]]:
     """Return the relations among the nodes with the degrees of their ends, highest first, then by weight."""
@@ -210,22 +223,31 @@ def _report_hit(community: CommunityOfSeeds) -> Hit:
 
 
 def _notes(
-    seeds: Sequence[Scored], communities: Sequence[CommunityOfSeeds], *, n_keys: int, n_unconnected: int
+    seeds: Sequence[Scored], communities: Sequence[CommunityOfSeeds], bridge: Bridge, n_keys: int, max_keys: int
 ) -> Iterator[str]:
     if not seeds:
         yield "no entity is near to the question"
         return
     if not any(community.report for community in communities):
         yield "no report on their communities is available"
-    if n_keys > MAX_KEYS:
-        yield f"only the first {MAX_KEYS} of {n_keys} key entities are connected"
-    if n_unconnected:
-        yield f"{format_count(n_unconnected, 'key entity')} without a path to the next"
+    if n_keys > max_keys:
+        yield f"only the first {max_keys} of {n_keys} key entities are connected"
+    if bridge.n_unconnected:
+        yield f"{format_count(bridge.n_unconnected, 'key entity')} without a path to the next"
 
 
 STRATEGY = Strategy(
     name="bridge",
     retrieve=retrieve,
+    options=(BridgeOptions,),
+    faithful={
+        "chunk_top_k": 1_000,
+        "entity_tokens": 20_000,
+        "relation_tokens": 12_500,
+        "report_tokens": 12_500,
+        "total_tokens": 65_000,
+        "min_passage_share": 20 / 65,
+    },
     summary="reports on the communities of the nearest entities, and the paths that connect their key entities",
     after="HiRAG (hi)",
     when="the question asks how distant things are connected",

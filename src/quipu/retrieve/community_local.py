@@ -11,15 +11,15 @@ Approach to Query-Focused Summarization" (2024). The paper itself describes only
 
 Differences from the source:
 - Leiden finds the communities → rules that look at neighbours only, because equal documents then have equal ones.
-- 20 entities, searched in order to keep 10 and not cut → `MAX_ENTITIES`, because ten is what the option of the source
-  says.
+- 20 entities, searched in order to keep 10 and not cut → `community_entities`, because ten is what the option of the
+  source says.
 - No minimum cosine → `min_similarity`, because a far entity is no evidence.
-- An entity counts for the reports on each of its levels → for one, the finest within `community_level`, because coarser
-  ones repeat it.
+- An entity counts for the reports on each of its levels → for one, the finest within `community_level`, unless
+  `community_all_levels`, because coarser ones repeat it.
 - 15 % of 12,000 tokens for reports, 50 % for passages, the rest for the graph → `REPORT_SHARE` and, for the graph,
   `GRAPH_SHARE` of `total_tokens`, because passages get whatever is left.
-- All claims in any order → `MAX_CLAIMS` of an entity, the most useful for the question first, because they would fill
-  the budget.
+- All claims in any order → `community_claims` of an entity, the most useful for the question first, because they would
+  fill the budget.
 - All relations and passages of the entities → `MAX_RELATIONS_READ` relations, and `MAX_CHUNKS_PER_ENTITY` passages of
   an entity, because the time must not grow with the index.
 - As many passages as fit → at most `chunk_top_k`, and equal ones by similarity to the question, because one limit makes
@@ -35,7 +35,7 @@ from quipu.algo.similarity import n_fitting
 from quipu.model.cluster import ClusterReport, report_text
 from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.graph import Claim, IncidentRelation, claim_text, entity_text, relation_text
-from quipu.model.query import Query
+from quipu.model.query import Options, Query, option
 from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve.steps.communities import reports_of
@@ -45,11 +45,21 @@ from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 from quipu.text.words import content_terms_of
 
-MAX_ENTITIES = 10
 REPORT_SHARE, GRAPH_SHARE = 0.15, 0.35
 OUTER_RELATIONS = 10  # for each entity, to entities that are not seeds
 MAX_CLAIMS = 20  # used for each entity
 MAX_CLAIMS_READ = 200  # for each entity, the first by chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommunityLocalOptions(Options):
+    """The options of `community_local`."""
+
+    community_entities: int = option(10, "Entities that the search starts from.", between=(1, 1_000), faithful=20)
+    community_all_levels: bool = option(False, "Count an entity for a report on each of its levels.", faithful=True)
+    community_claims: int = option(
+        MAX_CLAIMS, "Claims used for each entity.", between=(0, MAX_CLAIMS_READ), faithful=MAX_CLAIMS_READ
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +91,15 @@ class GraphContext:
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the entities nearest to the question, and what surrounds them."""
     vector = (await embed([query.text], tools.embedder))[query.text]
-    k = min(query.top_k, MAX_ENTITIES)
+    options = query.options_of(CommunityLocalOptions)
+    k = min(query.top_k, options.community_entities)
     seeds = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=k, view=view, tools=tools)
     area = await read_neighbourhood(seeds, view)
-    reports = await reports_of([seed.id for seed in seeds], query.community_level, view)
+    keys, all_levels = [seed.id for seed in seeds], options.community_all_levels
+    reports = await reports_of(keys, query.community_level, view, all_levels=all_levels)
+    n_tokens, max_claims = int(GRAPH_SHARE * query.budget.total), options.community_claims
     graph = await fit_entities(
-        area, int(GRAPH_SHARE * query.budget.total), question=query.text, view=view, tokenizer=tools.tokenizer
+        area, n_tokens, question=query.text, view=view, tokenizer=tools.tokenizer, max_claims=max_claims
     )
     passages = await rank_passages(area, vector, view, tools)
     return Evidence(
@@ -109,7 +122,7 @@ def _fit_reports(reports: Sequence[tuple[ClusterReport, int]], n_tokens: int, to
 
 
 async def fit_entities(
-    area: Neighbourhood, n_tokens: int, *, question: str, view: ReadView, tokenizer: Tokenizer
+    area: Neighbourhood, n_tokens: int, *, question: str, view: ReadView, tokenizer: Tokenizer, max_claims: int
 ) -> GraphContext:
     """Return as many entities, counted from the first, as fit `n_tokens` with their relations and claims.
 
@@ -117,7 +130,7 @@ async def fit_entities(
     entities.
     """
     keys = [entity.id for entity in area.entities]
-    claims = await select_claims(keys, question, view)
+    claims = await select_claims(keys, question, view, max_claims)
     relations_by_n = [_select_relations(keys[:n], area.relations) for n in range(len(keys) + 1)]
     relation_costs = await _relation_costs(relations_by_n, view, tokenizer)
     text_by_key = {e.key: entity_text(e.name, e.description) for e in await view.entities(keys)}
@@ -133,7 +146,7 @@ async def fit_entities(
         entities=hits_by_cosine(fitting),
         relations=tuple(_relation_hit(relation, keys[:n_fit]) for relation in relations_by_n[n_fit]),
         claims=tuple(_claim_hit(ranked, entity) for entity in fitting for ranked in claims.by_key[entity.id]),
-        notes=tuple(_fit_notes(keys, n_fit, claims.truncated)),
+        notes=tuple(_fit_notes(keys, n_fit, claims.truncated, max_claims)),
     )
 
 
@@ -165,16 +178,16 @@ async def _relation_costs(
     }
 
 
-async def select_claims(keys: Sequence[str], question: str, view: ReadView) -> EntityClaims:
-    """Return the claims about each entity that are most useful for a question, at most `MAX_CLAIMS` each."""
+async def select_claims(keys: Sequence[str], question: str, view: ReadView, max_claims: int) -> EntityClaims:
+    """Return the claims about each entity that are most useful for a question, at most `max_claims` each."""
     claims_by_key: dict[str, list[Claim]] = {}
     for claim in await view.claims(subjects=keys, k=MAX_CLAIMS_READ) if keys else ():
         claims_by_key.setdefault(claim.subject, []).append(claim)
     words = frozenset(content_terms_of(question))
     ranked = await asyncio.to_thread(lambda: {key: rank_claims(claims, words) for key, claims in claims_by_key.items()})
     return EntityClaims(
-        by_key={key: ranked.get(key, [])[:MAX_CLAIMS] for key in keys},
-        truncated=frozenset(key for key, claims in claims_by_key.items() if len(claims) > MAX_CLAIMS),
+        by_key={key: ranked.get(key, [])[:max_claims] for key in keys},
+        truncated=frozenset(key for key, claims in claims_by_key.items() if len(claims) > max_claims),
     )
 
 
@@ -223,11 +236,11 @@ def _claim_hit(ranked: RankedClaim, entity: Scored) -> Hit:
     return Hit(id=ranked.claim.id, score=entity.score, reason=f"is about {entity.id}{shared}")
 
 
-def _fit_notes(keys: Sequence[str], n_fit: int, truncated: frozenset[str]) -> Iterator[str]:
+def _fit_notes(keys: Sequence[str], n_fit: int, truncated: frozenset[str], max_claims: int) -> Iterator[str]:
     if n_fit < len(keys):
         yield f"{n_fit} of {format_count(len(keys), 'entity')} fit the budget, with their relations and claims"
     if names := [key for key in keys[:n_fit] if key in truncated]:
-        yield f"only {MAX_CLAIMS} claims each are used about {', '.join(names)}"
+        yield f"only {max_claims} claims each are used about {', '.join(names)}"
 
 
 def _notes(area: Neighbourhood, *, has_reports: bool) -> Iterator[str]:
@@ -243,6 +256,15 @@ def _notes(area: Neighbourhood, *, has_reports: bool) -> Iterator[str]:
 STRATEGY = Strategy(
     name="community_local",
     retrieve=retrieve,
+    options=(CommunityLocalOptions,),
+    faithful={
+        "chunk_top_k": 1_000,
+        "min_similarity": -1.0,
+        "entity_tokens": 4_200,
+        "relation_tokens": 4_200,
+        "report_tokens": 1_800,
+        "total_tokens": 12_000,
+    },
     summary="entities nearest to the question, the reports on their communities, their relations, claims and passages",
     after="Microsoft GraphRAG (local search)",
     when="the question is about some things and what surrounds them",

@@ -49,7 +49,7 @@ NearReports = Sequence[tuple[Scored, ClusterReport]]
 class DriftOptions(Options):
     """The options of `drift`."""
 
-    drift_follow_ups: int = option(4, "Maximum follow-up questions in each of the three rounds.", between=(0, 100))
+    drift_follow_ups: int = option(4, "Maximum follow-up questions in a round of three.", between=(0, 100), faithful=20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,6 +290,7 @@ STRATEGY = Strategy(
     name="drift",
     retrieve=retrieve,
     options=(DriftOptions,),
+    faithful={"min_similarity": -1.0},
     summary="partial answers from the reports nearest to an imagined answer, and to their follow-up questions",
     after="Microsoft GraphRAG (DRIFT search)",
     when="the question is broad and its answer lies in details; takes several rounds of calls",

@@ -19,10 +19,11 @@ Differences from the paper and its code:
 - Seeds are entities in the paper, aggregates in the code → entities; with `from_aggregates` both, because the paper
   does so.
 - No minimum cosine → `min_similarity`, because a far entity is no evidence.
-- Passages by the number of seeds in the code, of all retrieved entities in the paper, that they mention → by Quipu's
-  own scores, times `DECAY` for each step up, because frequent entities would decide.
-- A relation between aggregates needs more than τ relations between their members → one is enough, because the authors'
-  code computes τ and does not use it.
+- Passages by the number of seeds in the code, of all retrieved entities in the paper, that they mention → by
+  `lca_passages`: Quipu's own scores, times `DECAY` for each step up, or one of the two numbers, because frequent
+  entities would decide. An aggregate counts for the passages of its direct members.
+- A relation between aggregates needs more than τ relations between their members → more than `lca_crossings`, because
+  the authors' code computes τ and does not use it.
 - Relations among the nodes of each path → among all seeds, and among all aggregates of the paths, because two paths may
   be connected.
 - A parent is found by its name → by its id, because an entity that is promoted unchanged would lose its ancestors.
@@ -34,6 +35,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
+from typing import Literal
 
 import numpy as np
 
@@ -59,6 +61,14 @@ class LcaOptions(Options):
     """The options of `lca`."""
 
     from_aggregates: bool = option(False, "Also use the aggregates nearest to the question as seeds.")
+    lca_passages: Literal["scores", "seeds", "paths"] = option(
+        "scores",
+        "Order of passages: by scores, or by how many seeds, or seeds and aggregates on the paths, they mention.",
+        faithful="paths",
+    )
+    lca_crossings: int = option(
+        0, "Relations between members that a relation between aggregates must exceed (τ).", between=(0, 100_000)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +88,17 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     vector = (await embed([query.text], tools.embedder))[query.text]
     k = min(query.top_k, MAX_SEEDS)
     seeds = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=k, view=view, tools=tools)
-    from_aggregates = query.options_of(LcaOptions).from_aggregates
-    aggregates = await _find_aggregates(vector, k, query, view, tools) if from_aggregates else []
+    options = query.options_of(LcaOptions)
+    aggregates = await _find_aggregates(vector, k, query, view, tools) if options.from_aggregates else []
     score_by_seed = {seed.id: seed.score for seed in (*seeds, *aggregates)}
     paths = await find_tree_paths(list(score_by_seed), view)
     aggregate_scores = {cluster: _aggregate_score(steps, score_by_seed) for cluster, steps in paths.steps.items()}
     available = {report.cluster for report in await view.cluster_reports(sorted(aggregate_scores))}
     reports = _rank_reports(paths, aggregate_scores, {seed.id for seed in aggregates})
     return Evidence(
-        chunks=await _rank_passages(seeds, paths, aggregate_scores, query.chunk_top_k, view),
+        chunks=await _rank_passages(seeds, paths, aggregate_scores, query, view),
         entities=hits_by_cosine(seeds),
-        relations=await _rank_relations(seeds, aggregate_scores, view),
+        relations=await _rank_relations(seeds, aggregate_scores, options.lca_crossings, view),
         reports=tuple(hit for hit in reports if hit.id in available),
         seeds=tuple(
             Seed(text=query.text, kind="vector", matches=tuple(matches)) for matches in (seeds, aggregates) if matches
@@ -160,9 +170,10 @@ def _aggregate_score(steps: Mapping[str, int], score_by_seed: Mapping[str, float
 
 
 async def _rank_passages(
-    seeds: Sequence[Scored], paths: TreePaths, aggregate_scores: Mapping[str, float], k: int, view: ReadView
+    seeds: Sequence[Scored], paths: TreePaths, aggregate_scores: Mapping[str, float], query: Query, view: ReadView
 ) -> tuple[Hit, ...]:
-    """Return the k passages with the highest scores for the seeds, and for the members of aggregates, they mention."""
+    """Return the passages with the highest scores for the seeds, and for the members of aggregates, they mention."""
+    order = query.options_of(LcaOptions).lca_passages
     keys = {seed.id for seed in seeds}
     members = {id_: [key for key in cluster.members if key not in keys] for id_, cluster in paths.clusters.items()}
     chunks_by_key = await view.occurrences(
@@ -171,14 +182,17 @@ async def _rank_passages(
     score_by_chunk, mentioned = defaultdict[str, float](float), defaultdict[str, list[str]](list)
     for seed in seeds:
         for chunk in chunks_by_key.get(seed.id, ()):
-            score_by_chunk[chunk] += seed.score / sqrt(len(chunks_by_key[seed.id]))
+            score_by_chunk[chunk] += seed.score / sqrt(len(chunks_by_key[seed.id])) if order == "scores" else 1
             mentioned[chunk].append(seed.id)
-    for cluster, member_keys in sorted(members.items()):
+    for cluster, member_keys in sorted(members.items()) if order == "scores" else ():
         for key in member_keys:
             for chunk in chunks_by_key.get(key, ()):
                 share = aggregate_scores[cluster] / len(member_keys)
                 score_by_chunk[chunk] += share / sqrt(len(chunks_by_key[key]))
-    ranked = sorted((-round(score, _DECIMALS), chunk) for chunk, score in score_by_chunk.items())[:k]
+    for aggregate in paths.clusters.values() if order == "paths" else ():
+        for chunk in {chunk for key in aggregate.members for chunk in chunks_by_key.get(key, ())}:
+            score_by_chunk[chunk] += 1
+    ranked = sorted((-round(score, _DECIMALS), chunk) for chunk, score in score_by_chunk.items())[: query.chunk_top_k]
     return tuple(Hit(id=chunk, score=-negative, reason=_mentions(mentioned[chunk])) for negative, chunk in ranked)
 
 
@@ -187,9 +201,12 @@ def _mentions(entities: Sequence[str]) -> str:
 
 
 async def _rank_relations(
-    seeds: Sequence[Scored], aggregate_scores: Mapping[str, float], view: ReadView
+    seeds: Sequence[Scored], aggregate_scores: Mapping[str, float], max_ignored: int, view: ReadView
 ) -> tuple[Hit, ...]:
-    """Return the relations among the seeds and those among the aggregates, by the sum of the scores of their ends."""
+    """Return the relations among the seeds and those among the aggregates, by the sum of the scores of their ends.
+
+    A relation between aggregates with at most `max_ignored` relations between their members is left out.
+    """
     pairs = combinations([seed.id for seed in seeds], 2)
     among_entities = await view.relations(sorted(relation_id(first, second) for first, second in pairs))
     among_aggregates = await view.cluster_relations(sorted(aggregate_scores))
@@ -200,7 +217,7 @@ async def _rank_relations(
         return Hit(id=relation, score=score, reason=reason)
 
     hits = [hit(r.id, r.source, r.target, "between two of the entities") for r in among_entities]
-    for r in among_aggregates:
+    for r in (relation for relation in among_aggregates if relation.n_relations > max_ignored):
         reason = f"{format_count(r.n_relations, 'relation')} between two aggregates on the paths"
         hits.append(hit(relation_id(r.source, r.target), r.source, r.target, reason))
     return tuple(sorted(hits, key=lambda ranked: (-ranked.score, ranked.id)))
@@ -231,6 +248,7 @@ STRATEGY = Strategy(
     name="lca",
     retrieve=retrieve,
     options=(LcaOptions,),
+    faithful={"chunk_top_k": 5, "min_similarity": -1.0},
     summary="entities nearest to the question, and the aggregates that connect them, up to their common ancestor",
     after="LeanRAG",
     when="the question connects similar things, or asks what they have in common",

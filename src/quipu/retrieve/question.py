@@ -69,7 +69,17 @@ class QueryOptions(TypedDict, total=False):
     mix_weights: "MixWeights"
     dynamic_selection: bool
     drift_follow_ups: int
+    community_entities: int
+    community_all_levels: bool
+    community_claims: int
+    bridge_communities: int
+    bridge_keys: int
+    bridge_relations: int
+    bridge_hub_lengths: bool
+    bridge_paths_first: bool
     from_aggregates: bool
+    lca_passages: Literal["scores", "seeds", "paths"]
+    lca_crossings: int
     hippo_scaled_facts: int
     hippo_fact_weight: float
     hippo_synonym_weight: float

@@ -14,7 +14,8 @@ from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.providers.local import ByteTokenizer
-from quipu.retrieve.bridge import retrieve
+from quipu.retrieve.bridge import BridgeOptions, retrieve
+from quipu.retrieve.question import apply_preset
 from tests.unit.retrieve.communities import report
 from tests.unit.retrieve.fakes import Library, page, titles
 from tests.unit.retrieve.random_world import QUESTION, World, cosines, settle, world
@@ -28,13 +29,14 @@ async def _dense(library: Library, view: ReadView, made: World, query: Query) ->
     wide = sorted((key for key in near if near[key] >= query.min_similarity), key=lambda key: (-near[key], key))
     n = min(20, query.top_k)
     keys, wide = wide[:n], wide[: 10 * n]
+    options = query.options_of(BridgeOptions)
     used = _dense_used(made, keys, query)
     chain = {key for cluster in used for key in [each for each in wide if cluster in made.branch(each)][:10]}
     reports = {each.cluster for each in made.reports}
     return {
         "entities": keys,
         "reports": [cluster for cluster in used if cluster in reports],
-        "relations": _dense_bridge(made, [key for key in wide if key in chain] or wide[:10]),
+        "relations": _dense_bridge(made, [key for key in wide if key in chain] or wide[:10], options),
         "chunks": _dense_chunks(made, keys),
     }
 
@@ -46,7 +48,9 @@ def _dense_used(made: World, keys: list[str], query: Query) -> list[str]:
     rating = {cluster: reports[cluster].rating if cluster in reports else 0 for cluster in allowed}
     used: list[str] = []
     spent = 0
-    for cluster in sorted(allowed, key=lambda each: (-counts[each], -rating[each], each))[:10]:
+    for cluster in sorted(allowed, key=lambda each: (-counts[each], -rating[each], each))[
+        : query.options_of(BridgeOptions).bridge_communities
+    ]:
         spent += TOKENS.count(report_text(reports[cluster])) if cluster in reports else 0
         if spent > 12.5 / 65 * query.budget.total:
             break
@@ -54,9 +58,11 @@ def _dense_used(made: World, keys: list[str], query: Query) -> list[str]:
     return used
 
 
-def _dense_bridge(made: World, chain: list[str]) -> list[str]:
+def _dense_bridge(made: World, chain: list[str], options: BridgeOptions) -> list[str]:
+    chain = chain[: options.bridge_keys]
     degrees, relations = made.degrees(), made.relations()
-    half = {key: round(UNIT * (1 + math.log(max(degree, 1))) / 2) for key, degree in degrees.items()}
+    is_long = options.bridge_hub_lengths
+    half = {key: round(UNIT * (1 + math.log(max(degree * is_long, 1))) / 2) for key, degree in degrees.items()}
     ways = [way for left, right in pairwise(chain) if (way := _way(relations, half, left, right))]
     on = list(dict.fromkeys(relation_id(*step) for way in ways for step in pairwise(way)))
     nodes = {key for way in ways for key in way}
@@ -66,7 +72,8 @@ def _dense_bridge(made: World, chain: list[str]) -> list[str]:
         left, right, n = relations[identifier]
         return -degrees[left] - degrees[right], -n, identifier
 
-    return on + sorted(beside, key=rank)
+    ordered = on + sorted(beside, key=rank) if options.bridge_paths_first else sorted([*on, *beside], key=rank)
+    return ordered[: options.bridge_relations]
 
 
 def _way(relations: dict[str, tuple[str, str, int]], half: dict[str, int], source: str, target: str) -> list[str]:
@@ -92,16 +99,53 @@ def _dense_chunks(made: World, keys: list[str]) -> list[str]:
     return list(dict.fromkeys(chunk for _, _, chunk in sorted(order)))
 
 
+_OPTIONS = [
+    BridgeOptions(),
+    BridgeOptions(bridge_hub_lengths=False),
+    BridgeOptions(bridge_paths_first=False),
+    BridgeOptions(bridge_relations=3, bridge_communities=1),
+    BridgeOptions(bridge_keys=3),
+]
+
+
 @pytest.mark.parametrize("seed", range(6))
-async def test_the_evidence_is_that_of_a_dense_reading(library: Library, seed: int) -> None:
+@pytest.mark.parametrize("options", _OPTIONS)
+async def test_the_evidence_is_that_of_a_dense_reading(library: Library, seed: int, options: BridgeOptions) -> None:
     made = world(seed)
     await settle(library, made)
-    query = Query(text=QUESTION, min_similarity=0.05, community_level=seed % 3, top_k=1 + 4 * (seed % 2))
+    query = Query(
+        text=QUESTION, min_similarity=0.05, community_level=seed % 3, top_k=1 + 4 * (seed % 2), options=(options,)
+    )
     async with library.view() as view:
         dense = await _dense(library, view, made, query)
         found = await retrieve(query, view, library.tools)
     assert len(found.entities) == query.top_k
     assert {section: [hit.id for hit in getattr(found, section)] for section in dense} == dense
+
+
+async def test_each_option_changes_the_bridge_of_some_world(library: Library) -> None:
+    made = world(1)
+    await settle(library, made)
+    bridges = []
+    async with library.view() as view:
+        for options in _OPTIONS:
+            query = Query(text=QUESTION, min_similarity=0.05, options=(options,))
+            bridges.append([hit.id for hit in (await retrieve(query, view, library.tools)).relations])
+    assert all(bridge != bridges[0] for bridge in bridges[1:])
+
+
+async def test_the_preset_takes_the_shortest_path_through_a_hub(library: Library) -> None:
+    """Two relations through the hub are the shortest; its many relations make three beside it shorter by default."""
+    hub = [("Mid", f"Spoke {n}", "") for n in range(60)]
+    relations = [("Aa", "Mid", ""), ("Mid", "Zz", ""), ("Aa", "Bb", ""), ("Bb", "Cc", ""), ("Cc", "Zz", ""), *hub]
+    names = dict.fromkeys([name for pair in relations for name in pair[:2]], "Location")
+    await library.publish(page("All", "All.", names=names, relations=relations))
+    query = Query(text="Aa Zz", strategy="bridge")
+    async with library.view() as view:
+        default = await retrieve(query, view, library.tools)
+        faithful = await retrieve(apply_preset(replace(query, preset="faithful")), view, library.tools)
+    assert [hit.id for hit in default.relations] == ["aa -- bb", "bb -- cc", "cc -- zz"]
+    assert sorted(hit.id for hit in faithful.relations) == ["aa -- mid", "mid -- zz"]
 
 
 async def test_the_order_of_documents_does_not_matter(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from quipu.model.ids import claim_id
 from quipu.model.query import Budget, Filter, Query
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.providers.local import ByteTokenizer
-from quipu.retrieve.community_local import fit_entities, retrieve
+from quipu.retrieve.community_local import CommunityLocalOptions, fit_entities, retrieve
+from quipu.retrieve.question import apply_preset
 from quipu.retrieve.steps.local_search import read_neighbourhood
 from quipu.testing.facts import claim
 from quipu.text.words import STOP_WORDS
@@ -30,9 +31,10 @@ async def _dense(library: Library, view: ReadView, made: World, query: Query) ->
     """Return the lists of ids the method's description gives, worked out on everything there is."""
     near = await cosines(library, view, VectorSpace.ENTITY, made.keys, query.text)
     ranked = sorted((key for key in near if near[key] >= query.min_similarity), key=lambda key: (-near[key], key))
-    keys = ranked[: min(10, query.top_k)]
+    options = query.options_of(CommunityLocalOptions)
+    keys = ranked[: min(options.community_entities, query.top_k)]
     texts = await _texts(view, made)
-    claims = {key: _dense_claims(made, key, texts, query.text) for key in keys}
+    claims = {key: _dense_claims(made, key, texts, query.text)[: options.community_claims] for key in keys}
     fitting = _dense_fit(made, claims, texts, 0.35 * query.budget.total)
     return {
         "chunks": _dense_chunks(made, keys, await _near_chunks(library, view, made, query.text)),
@@ -63,7 +65,10 @@ def _dense_reports(made: World, keys: list[str], query: Query) -> list[str]:
         branch = made.branch(key)
         coarse = [cluster for cluster in branch if made.level(cluster) <= query.community_level]
         fine = [cluster for cluster in branch if made.level(cluster) > query.community_level]
-        counts.update([cluster for cluster in [*coarse[-1:], *fine] if cluster in reports][:1])
+        if query.options_of(CommunityLocalOptions).community_all_levels:
+            counts.update(cluster for cluster in coarse if cluster in reports)
+        else:
+            counts.update([cluster for cluster in [*coarse[-1:], *fine] if cluster in reports][:1])
     ranked = sorted(counts, key=lambda each: (-counts[each], -reports[each].rating, each))
     fitting, spent = [], 0
     for cluster in ranked:
@@ -143,9 +148,19 @@ def _dense_chunks(made: World, keys: list[str], near: Mapping[str, float]) -> li
     return list(dict.fromkeys(chunk for *_, chunk in sorted(order)))
 
 
+_OPTIONS = [
+    CommunityLocalOptions(),
+    CommunityLocalOptions(community_all_levels=True, community_claims=2),
+    CommunityLocalOptions(community_entities=2),
+]
+
+
 @pytest.mark.parametrize("total", [30_000, 4_000, 1_500])
 @pytest.mark.parametrize("seed", range(6))
-async def test_the_evidence_is_that_of_a_dense_reading(library: Library, seed: int, total: int) -> None:
+@pytest.mark.parametrize("options", _OPTIONS)
+async def test_the_evidence_is_that_of_a_dense_reading(
+    library: Library, seed: int, total: int, options: CommunityLocalOptions
+) -> None:
     made = world(seed)
     await settle(library, made)
     query = Query(
@@ -154,6 +169,7 @@ async def test_the_evidence_is_that_of_a_dense_reading(library: Library, seed: i
         community_level=seed % 3,
         top_k=3 + 4 * (seed % 2),
         budget=Budget(total=total),
+        options=(options,),
     )
     async with library.view() as view:
         dense = await _dense(library, view, made, query)
@@ -185,7 +201,25 @@ async def test_no_more_than_ten_entities_are_taken_however_many_are_near(library
     await library.publish(*(page(f"P{n}", f"Port {n}.", names={f"Port {n}": "Location"}) for n in range(14)))
     async with library.view() as view:
         found = await retrieve(Query(text="Which port?", min_similarity=0.05), view, library.tools)
+        faithful = Query(text="Which port?", strategy="community_local", preset="faithful")
+        assert len((await retrieve(apply_preset(faithful), view, library.tools)).entities) == 14
     assert len(found.entities) == 10
+
+
+async def test_with_the_preset_an_entity_counts_for_its_reports_on_all_levels(library: Library) -> None:
+    """By default only for the finest report, so that the others are not read; the source reads all of them."""
+    made = world(2)
+    await settle(library, made)
+    query = Query(text=QUESTION, strategy="community_local", community_level=3)
+    async with library.view() as view:
+        default = await retrieve(query, view, library.tools)
+        faithful = await retrieve(apply_preset(replace(query, preset="faithful")), view, library.tools)
+    reports = {each.cluster for each in made.reports}
+    branches = [set(made.branch(hit.id)) & reports for hit in faithful.seeds[0].matches]
+    assert {hit.id: hit.score for hit in faithful.reports} == {
+        cluster: sum(cluster in branch for branch in branches) for cluster in set().union(*branches)
+    }
+    assert len(default.reports) < len(faithful.reports)
 
 
 async def test_entities_are_added_while_they_and_their_relations_fit_their_share(library: Library) -> None:
@@ -235,7 +269,7 @@ async def test_an_entity_brings_the_claims_about_it_and_fits_with_all_of_them_or
     async with library.view() as view:
         around = await read_neighbourhood((Scored(id="anna", score=0.7), Scored(id="basil", score=0.6)), view)
         for room, (entities, claims) in by_room.items():
-            found = await fit_entities(around, room, question="", view=view, tokenizer=TOKENS)
+            found = await fit_entities(around, room, question="", view=view, tokenizer=TOKENS, max_claims=20)
             assert [hit.id for hit in found.entities] == entities
             assert [hit.id for hit in found.claims] == claims
             assert [hit.id for hit in found.relations] == ["anna -- basil"][: len(entities)]

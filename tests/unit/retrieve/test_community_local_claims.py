@@ -66,7 +66,7 @@ async def test_of_many_claims_those_of_use_are_taken_wherever_they_stand(library
     stolen = claim("Basil", "He stole silk.")
     await library.publish(document("trial", passage("Basil.", entity("Basil"), *claims, stolen)))
     async with library.view() as view:
-        found = await select_claims(["basil", "nobody"], "Who stole silk?", view)
+        found = await select_claims(["basil", "nobody"], "Who stole silk?", view, MAX_CLAIMS)
     first, *others = found.by_key["basil"]
     assert (first.claim.description, len(others)) == ("He stole silk.", MAX_CLAIMS - 1)
     assert not found.by_key["nobody"]
@@ -78,5 +78,5 @@ async def test_of_an_entity_no_more_are_read_than_a_bound(library: Library, monk
     claims = [claim("Basil", f"Charge {n}.") for n in range(4)]
     await library.publish(document("trial", passage("Basil.", entity("Basil"), *claims)))
     async with library.view() as view:
-        found = await select_claims(["basil"], "What is charge 3?", view)
+        found = await select_claims(["basil"], "What is charge 3?", view, MAX_CLAIMS)
     assert [each.claim.description for each in found.by_key["basil"]] == ["Charge 0.", "Charge 1.", "Charge 2."]

@@ -5,6 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve.lca import DECAY, MAX_SEEDS, LcaOptions, retrieve
 from quipu.retrieve.naive import retrieve as naive
+from quipu.retrieve.question import apply_preset
 from tests.unit.retrieve.aggregated import aggregate, build, crossing
 from tests.unit.retrieve.fakes import Library, page, titles
 
@@ -114,6 +116,32 @@ async def test_passages_count_seeds_and_their_share_of_the_aggregates(tree: Libr
     assert found.chunks[0].reason == "mentions tyre, venice"
     assert found.chunks[2].reason == "mentions a member of an aggregate on the paths"
     assert len((await _ask(tree, "venice tyre", chunk_top_k=1)).chunks) == 1
+
+
+@pytest.mark.parametrize(
+    ("order", "counts"), [("seeds", {"b": 2, "a": 1}), ("paths", {"b": 4, "a": 2, "c": 1})], ids=str
+)
+async def test_passages_by_how_many_seeds_or_nodes_of_the_paths_they_mention(
+    tree: Library, order: Literal["seeds", "paths"], counts: dict[str, int]
+) -> None:
+    """b names both seeds and members of north and south; a names Venice, of north; c names Acre, of the south."""
+    found = await _ask(tree, "venice tyre", options=(LcaOptions(lca_passages=order),))
+    assert dict(zip(await _titles(tree, found), [hit.score for hit in found.chunks], strict=True)) == counts
+
+
+async def test_the_preset_orders_passages_by_the_nodes_of_the_paths(tree: Library) -> None:
+    query = apply_preset(Query(text="venice tyre", strategy="lca", preset="faithful", min_similarity=0.3))
+    async with tree.view() as view:
+        found = await retrieve(query, view, tree.tools)
+    assert [hit.score for hit in found.chunks] == [4.0, 2.0, 1.0]
+
+
+async def test_aggregates_are_related_by_more_relations_of_their_members_than_the_option_says(tree: Library) -> None:
+    relations = []
+    for crossings in (0, 1):
+        found = await _ask(tree, "venice tyre", options=(LcaOptions(lca_crossings=crossings),))
+        relations.append([hit.id for hit in found.relations])
+    assert relations == [["tyre -- venice", "north -- south"], ["tyre -- venice"]]
 
 
 async def test_what_came_since_is_found_without_a_path(tree: Library) -> None:

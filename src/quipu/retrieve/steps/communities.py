@@ -28,19 +28,25 @@ async def communities_of(keys: Sequence[str], view: ReadView) -> dict[str, tuple
     return {key: tuple(reversed(_with_parents(finest[key], cluster_by_id))) for key in keys if key in finest}
 
 
-async def reports_of(keys: Sequence[str], level: int, view: ReadView) -> list[tuple[ClusterReport, int]]:
+async def reports_of(
+    keys: Sequence[str], level: int, view: ReadView, *, all_levels: bool = False
+) -> list[tuple[ClusterReport, int]]:
     """Return the reports on the communities of entities, each with the number of entities in it, highest first.
 
     An entity's community is the finest one that is not finer than `level`. If its report is not available, the next
-    finer community with a report is used. Reports with equal numbers are ordered by rating, then by id.
+    finer community with a report is used. With `all_levels`, an entity has a community on each level that is not finer
+    than `level`, as in Microsoft GraphRAG. Reports with equal numbers are ordered by rating, then by id.
     """
-    candidates = {
-        key: tuple(_report_candidates(branch, level)) for key, branch in (await communities_of(keys, view)).items()
-    }
-    ids = sorted({cluster for clusters in candidates.values() for cluster in clusters})
+    candidates = [
+        [cluster.id for cluster in branch if cluster.level <= level]
+        if all_levels
+        else list(_report_candidates(branch, level))
+        for branch in (await communities_of(keys, view)).values()
+    ]
+    ids = sorted({cluster for clusters in candidates for cluster in clusters})
     reports = {report.cluster: report for report in await view.cluster_reports(ids)} if ids else {}
-    chosen = (next((cluster for cluster in clusters if cluster in reports), "") for clusters in candidates.values())
-    n_entities = Counter(cluster for cluster in chosen if cluster)
+    with_report = ([cluster for cluster in clusters if cluster in reports] for clusters in candidates)
+    n_entities = Counter(cluster for clusters in with_report for cluster in (clusters if all_levels else clusters[:1]))
     ranked = sorted(n_entities, key=lambda cluster: (-n_entities[cluster], -reports[cluster].rating, cluster))
     return [(reports[cluster], n_entities[cluster]) for cluster in ranked]
 
