@@ -260,6 +260,8 @@ def _facts(source: SourceDocument, ingest_config: IngestConfig) -> DocumentFacts
         chunks=tuple(chunk_facts(chunk, _said(chunk.text)) for chunk in read.chunks),
         source=source.source,
         media_type=source.media_type,
+        text=read.parsed.text,
+        original=source.content,
     )
 
 

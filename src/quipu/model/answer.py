@@ -13,7 +13,8 @@ class Citation:
     """The source of a statement: characters [start, end) of a document's text, quoted in `quote`.
 
     The document's text is the parsed text: Markdown without front matter, HTML reduced to its readable text.
-    `quipu show document ID` prints it. `page` is the page where the quote begins, if the format has pages.
+    `Quipu.text` returns it, `quipu show text ID` prints it. `page` is the page where the quote begins, if the format
+    has pages.
     """
 
     number: int

@@ -1,5 +1,6 @@
 """Tests of whole texts and files: what a document keeps, and that chunks and citations stand at their offsets in it."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -122,7 +123,7 @@ async def test_a_file_that_changes_while_it_is_read_is_told(tmp_path: Path) -> N
             await anext(parts)
 
 
-async def test_every_chunk_of_every_demo_file_stands_at_its_offsets(tmp_path: Path) -> None:
+async def test_every_chunk_and_citation_of_the_demo_stands_at_its_offsets(tmp_path: Path) -> None:
     async with engine(tmp_path / "kb") as kb:
         await kb.add(_DEMO, root=_DEMO)
         documents = await kb.documents()
@@ -134,6 +135,12 @@ async def test_every_chunk_of_every_demo_file_stands_at_its_offsets(tmp_path: Pa
             assert all(text[chunk.start : chunk.end] == chunk.text for chunk in chunks), document.id
             assert await _original(kb, document.id) == (_DEMO / document.id).read_bytes()
         assert await kb.verify() == []
+        questions = [entry["question"] for entry in json.loads((_DEMO.parent / "demo-questions.json").read_bytes())]
+        answers = [await kb.query(question, strategy=name) for question in questions for name in ("weave", "naive")]
+        citations = [citation for answer in answers for citation in answer.citations]
+        assert len(citations) > len(answers)
+        for citation in citations:
+            assert (await kb.text(citation.document_id))[citation.start : citation.end] == citation.quote
 
 
 @pytest.mark.parametrize("media_type", MEDIA_TYPES)
