@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from quipu.model.chunking import Chunking
     from quipu.model.derivation import DerivationResult, DerivationState, RefreshCost
     from quipu.model.document import Document, DocumentStatus, SourceDocument
-    from quipu.model.event import DocumentDone, Event, Progress
+    from quipu.model.event import DocumentDone, Event, Progress, Spending
     from quipu.model.evidence import Evidence, Explanation, Trace
     from quipu.model.query import Budget, Condition, Filter, Query, Turn
     from quipu.model.results import (
@@ -91,6 +91,7 @@ __all__ = [
     "RetrievedPassage",
     "Settings",
     "SourceDocument",
+    "Spending",
     "Stale",
     "Statement",
     "TooLong",
@@ -110,7 +111,7 @@ _LAZY = {
     "quipu.model.chunking": ("Chunking",),
     "quipu.model.derivation": ("DerivationResult", "DerivationState", "RefreshCost"),
     "quipu.model.document": ("Document", "SourceDocument", "DocumentStatus"),
-    "quipu.model.event": ("DocumentDone", "Event", "Progress"),
+    "quipu.model.event": ("DocumentDone", "Event", "Progress", "Spending"),
     "quipu.model.evidence": ("Evidence", "Explanation", "Trace"),
     "quipu.model.query": ("Budget", "Condition", "Filter", "Query", "Turn"),
     "quipu.model.results": (

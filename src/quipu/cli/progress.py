@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 from quipu.cli.options import shared
-from quipu.cli.output import one_line, stderr, styled
+from quipu.cli.output import amount, one_line, stderr, styled, tokens
 from quipu.model import event
 from quipu.model.answer import AnswerPiece
 
@@ -53,6 +53,7 @@ def progress(*, is_quiet: bool = False) -> Iterator[Callable[[event.Event], None
         _RateColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}", style="dim", markup=False),
+        TextColumn("{task.fields[spent]}", style="dim", markup=False),
         console=console,
         transient=True,
     )
@@ -64,32 +65,42 @@ class _Bars:
     """One bar for each stage, added at the first event of the stage.
 
     Finished documents have a bar of their own. Its total is the number of documents read or queued, so it shows how
-    long the whole work will take.
+    long the whole work will take. What was spent stands beside the bar of the last event.
     """
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
         self._task_by_stage: dict[str, TaskID] = {}
         self._n_documents: int | None = None
+        self._last: TaskID | None = None
 
     def update(self, progress_event: event.Event) -> None:
         """Draw an event."""
         if isinstance(progress_event, event.DocumentDone):
-            self._bars.advance(self._task(_DOCUMENTS, self._n_documents))
+            task = self._task(_DOCUMENTS, self._n_documents)
+            self._bars.advance(task)
+            self._show_spending(task, progress_event.spent)
             return
         if progress_event.stage == _READ:
             self._n_documents = progress_event.n_total
         detail = one_line(progress_event.detail, _MAX_DETAIL_CELLS)
-        self._bars.update(
-            self._task(progress_event.stage, progress_event.n_total),
-            completed=progress_event.n_done,
-            total=progress_event.n_total,
-            detail=detail,
-        )
+        task = self._task(progress_event.stage, progress_event.n_total)
+        self._bars.update(task, completed=progress_event.n_done, total=progress_event.n_total, detail=detail)
+        self._show_spending(task, progress_event.spent)
+
+    def _show_spending(self, task: TaskID, spent: event.Spending) -> None:
+        """Show what was spent beside this bar, and no longer beside another one."""
+        if self._last not in (None, task):
+            self._bars.update(self._last, spent="")
+        self._last = task
+        parts = [f"{tokens(spent.n_tokens)} tokens"] if spent.n_calls else []
+        if spent.cost:
+            parts.append(amount(spent.cost))
+        self._bars.update(task, spent=", ".join(parts))
 
     def _task(self, stage: str, total: int | None) -> TaskID:
         if stage not in self._task_by_stage:
-            self._task_by_stage[stage] = self._bars.add_task(stage, total=total, detail="")
+            self._task_by_stage[stage] = self._bars.add_task(stage, total=total, detail="", spent="")
         return self._task_by_stage[stage]
 
 

@@ -99,11 +99,11 @@ class Quipu(Lookups, GraphPages):
         not an error. `chunking` overrides rules and settings. Documents that were read with another model or other
         settings stay as they are unless `reread` is set. Raises NotFound for a path that does not exist.
         """
-        run = IngestRun(self._components)
+        run = IngestRun(self._components, on_event)
         documents = collect_sources(sources, self._components, root, metadata)
         with span("quipu.add"):
-            enqueued = await self._enqueue(documents, run, chunking, on_event, reread=reread)
-            return await self._finish(enqueued, on_event, run)
+            enqueued = await self._enqueue(documents, run, chunking, reread=reread)
+            return await self._finish(enqueued, run)
 
     async def enqueue(
         self,
@@ -119,7 +119,7 @@ class Quipu(Lookups, GraphPages):
         """
         run = IngestRun(self._components)
         documents = collect_sources(sources, self._components, root, metadata)
-        enqueued = await self._enqueue(documents, run, chunking, ignore_event, reread=reread)
+        enqueued = await self._enqueue(documents, run, chunking, reread=reread)
         return EnqueuedDocuments(
             added=tuple(enqueued.added),
             updated=tuple(enqueued.updated),
@@ -128,18 +128,12 @@ class Quipu(Lookups, GraphPages):
         )
 
     async def _enqueue(
-        self,
-        documents: Iterable[FoundSource],
-        run: IngestRun,
-        chunking: Chunking | None,
-        on_event: EventSink,
-        *,
-        reread: bool,
+        self, documents: Iterable[FoundSource], run: IngestRun, chunking: Chunking | None, *, reread: bool
     ) -> EnqueueResult:
         config = run.components.ingest_config
         check = partial(self._model_check.check, run.components.models, config.extractor)
         config = config.with_chunking(chunking)
-        return await enqueue_documents(documents, self._store, config, on_event, check, reread=reread)
+        return await enqueue_documents(documents, self._store, config, run.on_event, check, reread=reread)
 
     async def estimate(
         self,
@@ -158,7 +152,8 @@ class Quipu(Lookups, GraphPages):
         """
         from quipu.engine.estimation import estimate_add  # noqa: PLC0415 - takes time, and is rarely needed
 
-        components = self._components.metered_by(self._components.models.meter.child())
+        meter = self._components.models.meter.child()
+        components, on_event = self._components.metered_by(meter), meter.counting(on_event)
         documents = collect_sources(sources, self._components, root, metadata)
         return await estimate_add(documents, n_sample, components=components, on_event=on_event, **options)
 
@@ -205,13 +200,13 @@ class Quipu(Lookups, GraphPages):
         from quipu.ingest.graph_import import read_graph  # noqa: PLC0415
 
         graph = await asyncio.to_thread(read_graph, [Path(path) for path in paths])
-        run = IngestRun(self._components)
-        refresh = partial(self._refresh, run.components, on_event, RefreshScope())
-        return await ingest_imported_graph(graph, run, self._lease(run.components), refresh, on_event)
+        run = IngestRun(self._components, on_event)
+        refresh = partial(self._refresh, run, RefreshScope())
+        return await ingest_imported_graph(graph, run, self._lease(run.components), refresh)
 
     async def resume(self, on_event: EventSink = ignore_event) -> AddResult:
         """Work through the queue, including work that a dead process left unfinished."""
-        return await self._finish(EnqueueResult(), on_event, IngestRun(self._components))
+        return await self._finish(EnqueueResult(), IngestRun(self._components, on_event))
 
     async def remove(self, ids: Sequence[str], on_event: EventSink = ignore_event) -> RemoveResult:
         """Remove documents with all facts that no other document states. Raises NotFound naming unknown ids."""
@@ -245,11 +240,11 @@ class Quipu(Lookups, GraphPages):
         links, but imported data stays as it came. If the budget is spent or a model does not answer, the result says
         so, and the next refresh does the rest. Raises NotFound for an unknown name.
         """
-        run = IngestRun(self._components)
+        run = IngestRun(self._components, on_event)
         if rebuild and not names:
             await self._store.commit(Delta(rebuild_text=True))
         scope = RefreshScope(names=unique_ids(names), rebuild=rebuild)
-        result = await self._refresh(run.components, on_event, scope)
+        result = await self._refresh(run, scope)
         return replace(result, usage=run.components.models.meter.rows())
 
     async def plan(self, names: Sequence[str] = (), *, rebuild: bool = False) -> tuple[DerivationState, ...]:
@@ -264,11 +259,12 @@ class Quipu(Lookups, GraphPages):
 
     async def reembed(self, on_event: EventSink = ignore_event) -> int:
         """Compute every vector with the embedder of the settings, beside the old ones, then swap; return how many."""
-        embedder = self._components.embedder
+        run = IngestRun(self._components, on_event)
+        embedder = run.components.embedder
         reembedding = self._store.reembedding(embedder.identity, embedder.dimension)
-        async with self._lease(self._components), reembedding:
-            n_embedded = await embed_stale(self._store, embedder, on_event)
-        await self._refresh(self._components, on_event, RefreshScope(with_derivations=False))
+        async with self._lease(run.components), reembedding:
+            n_embedded = await embed_stale(self._store, embedder, run.on_event)
+        await self._refresh(run, RefreshScope(with_derivations=False))
         return n_embedded
 
     async def purge(self) -> int:
@@ -353,22 +349,22 @@ class Quipu(Lookups, GraphPages):
         """Return the size of the index, its queue, and which derived data is fresh, stale or missing."""
         return await read_status(self._components, self._states)
 
-    async def _finish(self, enqueued: EnqueueResult, on_event: EventSink, run: IngestRun) -> AddResult:
+    async def _finish(self, enqueued: EnqueueResult, run: IngestRun) -> AddResult:
         """Work through the queue, refresh, and return the result."""
         components, own_ids = run.components, {*enqueued.added, *enqueued.updated}
         config = components.ingest_config
         await self._model_check.check_if_waiting(self._store, components.models, config.extractor)
-        work = await work_until_finished(own_ids, self._store, config, self._working, on_event)
-        refreshed = await self._refresh(components, on_event, RefreshScope(with_derivations=work.stopped is None))
+        work = await work_until_finished(own_ids, self._store, config, self._working, run.on_event)
+        refreshed = await self._refresh(run, RefreshScope(with_derivations=work.stopped is None))
         async with self._store.view() as view:
             finished = await view.documents(sorted(own_ids | work.status_by_document.keys()))
             counts = await view.counts()
         return run.result(enqueued, work, refreshed, finished=finished, counts=counts, notes=self._model_check.notes)
 
-    async def _refresh(self, components: Components, on_event: EventSink, scope: RefreshScope) -> RefreshResult:
+    async def _refresh(self, run: IngestRun, scope: RefreshScope) -> RefreshResult:
         await self._store.purge(text_only=True)
-        async with self._lease(components):
-            return await refresh_index(components, on_event, scope)
+        async with self._lease(run.components):
+            return await refresh_index(run.components, run.on_event, scope)
 
     @asynccontextmanager
     async def _lease(self, components: Components) -> AsyncIterator[None]:

@@ -108,10 +108,10 @@ async def _read_sample(
     """Read chunks; return the cost, and the errors of failed chunks by the hash of their input."""
     start, n_done = time.perf_counter(), 0
 
-    def on_outcome(n_chunks: int, *, is_new: bool) -> None:
+    def on_outcome(n_chunks: int, document_id: str = "") -> None:
         nonlocal n_done
         n_done += 1
-        on_event(Progress(stage="sample", n_done=n_done, n_total=len(chunks)))
+        on_event(Progress(stage="sample", n_done=n_done, n_total=len(chunks), document_id=document_id))
 
     requests = ExtractionBatch.of(chunks)
     requests.is_sample = True

@@ -18,7 +18,7 @@ from quipu.ingest.queue import EnqueueResult
 from quipu.ingest.sources import FoundSource, checked_metadata, find_sources
 from quipu.model.chunking import Chunking
 from quipu.model.document import Document, DocumentStatus, Metadata, SourceDocument
-from quipu.model.event import EventSink
+from quipu.model.event import EventSink, ignore_event
 from quipu.model.results import AddResult, ImportResult, RefreshResult
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import Embedder
@@ -161,10 +161,14 @@ def _assumed_encodings(documents: Iterable[Document]) -> tuple[tuple[str, str], 
 
 
 class IngestRun:
-    """One call of `add`, `resume` or `import_graph`: `components` count what it costs, `seconds` how long it takes."""
+    """One call of the engine that works on documents: `components` count what it costs, `seconds` how long it takes.
 
-    def __init__(self, components: Components) -> None:
+    Events sent to `on_event` tell what the call has spent by then.
+    """
+
+    def __init__(self, components: Components, on_event: EventSink = ignore_event) -> None:
         self.components = components.metered_by(components.models.meter.child(""))
+        self.on_event = self.components.models.meter.counting(on_event)
         self._start = time.perf_counter()
 
     @property
@@ -243,7 +247,6 @@ async def ingest_imported_graph(
     run: IngestRun,
     lease: AbstractAsyncContextManager[None],
     refresh: Callable[[], Awaitable[RefreshResult]],
-    on_event: EventSink,
 ) -> ImportResult:
     """Publish the documents of a graph, import its communities under the derivation `lease`, then `refresh`.
 
@@ -259,11 +262,11 @@ async def ingest_imported_graph(
 
     components = run.components
     await components.store.set_embedder(components.embedder.identity, components.embedder.dimension)
-    published = await import_documents(graph, components.store, components.ingest_config, on_event)
+    published = await import_documents(graph, components.store, components.ingest_config, run.on_event)
     imported = CommunityImportResult()
     if graph.communities and not await is_imported(graph, components.store):
         async with lease:  # communities that are detected meanwhile would replace these
-            imported = await import_communities(components.derivation_context(on_event), graph)
+            imported = await import_communities(components.derivation_context(run.on_event), graph)
         if not (imported.n_communities or graph.documents):
             raise InvalidInput(
                 f"{graph.communities[0].location}: none of the entities in the communities is in the index.",

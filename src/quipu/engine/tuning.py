@@ -40,7 +40,8 @@ async def tune(
     Raises InvalidInput if there is no text for a sample, and the errors of the first call of the model.
     """
     pool = await _sample_pool(sources, components, on_event)
-    components = components.metered_by(components.models.meter.child(SUBJECT))
+    meter = components.models.meter.child(SUBJECT)
+    components, on_event = components.metered_by(meter), meter.counting(on_event)
     models, config = components.models, components.ingest_config
     asks_model = isinstance(config.extractor, LlmExtractor) and models.llm(Role.EXTRACT) is not None
     sample = await asyncio.to_thread(choose_sample, pool.chunks, sizes.n_sample, sizes.n_compare if asks_model else 0)

@@ -29,9 +29,12 @@ from quipu.text.names import entity_key
 
 
 class OnOutcome(Protocol):
-    """Called for each input that gets an outcome: for how many chunks, and whether the extractor was asked for it."""
+    """Called for each input that gets an outcome of the extractor, with the document of its first chunk.
 
-    def __call__(self, n_chunks: int, *, is_new: bool) -> None: ...
+    It is called without a document, and once, for all that have cached replies. `n_chunks` have the input.
+    """
+
+    def __call__(self, n_chunks: int, document_id: str = "") -> None: ...
 
 
 @dataclass(slots=True)
@@ -78,7 +81,7 @@ class ExtractionBatch:
             with suppress(Corrupt):  # the extractor is asked again for a damaged reply
                 self.outcomes[input_hash] = ExtractionResult(index=0, extraction=extraction_from_json(payload))
                 n_reused += len(self.chunks_by_hash[input_hash])
-        on_outcome(n_reused, is_new=False)
+        on_outcome(n_reused)
         return n_reused
 
     def add_outcome(self, input_hash: str, outcome: ExtractionResult) -> list[ExtractionReply]:
@@ -130,7 +133,8 @@ async def extract_missing(
                 break
             input_hash = missing[outcome.index]
             writer.write(batch.add_outcome(input_hash, outcome))
-            on_outcome(len(batch.chunks_by_hash[input_hash]), is_new=True)
+            chunks = batch.chunks_by_hash[input_hash]
+            on_outcome(len(chunks), chunks[0].document_id)
         else:
             return None
     for input_hash in batch.missing:

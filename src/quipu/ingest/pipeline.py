@@ -141,11 +141,12 @@ class _PipelineRun:
         job_by_document = {document.source.id: job.id for job, document in chunked}
         batch = ExtractionBatch.of((chunk for _, document in chunked for chunk in document.chunks), job_by_document)
 
-        def on_outcome(n_chunks: int, *, is_new: bool) -> None:
+        def on_outcome(n_chunks: int, document_id: str = "") -> None:
             on_finished(n_chunks)
-            if is_new:
+            if document_id:
                 self._n_outcomes += 1
-                self._on_event(Progress(stage="extract", n_done=self._n_outcomes, n_total=self._n_inputs))
+                n_done, n_total = self._n_outcomes, self._n_inputs
+                self._on_event(Progress(stage="extract", n_done=n_done, n_total=n_total, document_id=document_id))
 
         result.n_reused += await batch.reuse_replies(self._store, on_outcome)
         self._n_inputs += len(batch.missing)

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused
 from quipu.model.chat import TokenCount
+from quipu.model.event import Event, EventSink, Spending, ignore_event
 from quipu.model.usage import MICRO, Price, SpendingLimit, Stage, UsageRow
 from quipu.text.formatting import format_count
 
@@ -90,6 +91,7 @@ class Meter:
         self._parent = parent
         self._today = today
         self._rows: dict[tuple[str, str, str, str], UsageRow] = {}
+        self._spent = NOTHING
 
     def child(self, subject: str | None = None, budget: "SpendingBudget | None" = None) -> "Meter":
         """Return a meter for a part of the work, such as a question or one call."""
@@ -103,6 +105,17 @@ class Meter:
     def rows(self) -> tuple[UsageRow, ...]:
         """Return what was counted so far: one row per day, stage, model and subject, in this order."""
         return tuple(self._rows[key] for key in sorted(self._rows))
+
+    def counting(self, on_event: EventSink) -> EventSink:
+        """Return a sink that passes events on with what this meter has counted by then."""
+        if on_event is ignore_event:
+            return on_event
+
+        def pass_on(event: Event) -> None:
+            spent = self._spent
+            on_event(replace(event, spent=Spending(n_calls=spent.calls, n_tokens=spent.tokens, cost=spent.cost)))
+
+        return pass_on
 
     async def run(
         self, work: Callable[[], Awaitable[T]], call: MeteredCall, tokens_of: Callable[[T], TokenCount | None]
@@ -159,23 +172,26 @@ class Meter:
     def _count_completed(self, call: MeteredCall, tokens: TokenCount) -> Amount:
         amount = call.amount(tokens)
         n_unpriced = int(call.pricing.price is None)
-        self._count(replace(self._row(call), n_calls=1, tokens=tokens, cost=amount.cost, n_unpriced=n_unpriced))
+        row = replace(self._row(call), n_calls=1, tokens=tokens, cost=amount.cost, n_unpriced=n_unpriced)
+        self._count(row, amount)
         return amount
 
     def _count_interrupted(self, call: MeteredCall) -> Amount:
         tokens = call.max_tokens()
         amount = call.amount(tokens)
-        self._count(replace(self._row(call), n_interrupted=1, interrupted_tokens=tokens, interrupted_cost=amount.cost))
+        row = replace(self._row(call), n_interrupted=1, interrupted_tokens=tokens, interrupted_cost=amount.cost)
+        self._count(row, amount)
         return amount
 
     def _row(self, call: MeteredCall) -> UsageRow:
         subject = call.subject or self.subject
         return UsageRow(day=self._today(), stage=call.stage, model=call.pricing.model, subject=subject)
 
-    def _count(self, row: UsageRow) -> None:
+    def _count(self, row: UsageRow, amount: Amount) -> None:
         for meter in self._lineage():
             own = row if meter._subject is None else replace(row, subject=meter._subject)
             meter._rows[own.key] = meter._rows[own.key] + own if own.key in meter._rows else own
+            meter._spent += amount
 
     def _budgets(self) -> Iterator["SpendingBudget"]:
         for meter in self._lineage():

@@ -9,6 +9,7 @@ from quipu.engine import Quipu
 from quipu.errors import OverBudget, Unavailable
 from quipu.model.chat import Role
 from quipu.model.document import DocumentStatus
+from quipu.model.event import Event, Progress, Spending
 from quipu.model.usage import Price, Stage, total
 from quipu.settings import Settings, SettingValue
 from quipu.settings.tables import ModelPrice, RoleSettings
@@ -146,6 +147,22 @@ async def test_a_budget_ends_the_work_with_a_report_and_more_goes_on(tmp_path: P
     asked = [each.key for each in server.stats().requests if each.kind is RequestKind.EXTRACT]
     assert len(asked) > n_read
     assert len(asked) - len(set(asked)) <= 1  # only the check of the model is asked by each process
+
+
+async def test_events_name_the_document_and_tell_what_the_call_has_spent(tmp_path: Path, server: ServerHandle) -> None:
+    events: list[Event] = []
+    async with await open_engine(_settings(tmp_path, server.base_url, price=(PRICE,))) as kb:
+        await kb.query("Who founded the Yuan dynasty?")  # counted by the index, but not by the add
+        report = await kb.add(await _texts(tmp_path), root=tmp_path, on_event=events.append)
+        documents = {document.id for document in await kb.documents()}
+    read = [event for event in events if isinstance(event, Progress) and event.stage == "extract"]
+    assert {event.document_id for event in read} == documents
+    costs = [event.spent.cost for event in events]
+    assert costs == sorted(costs) and costs[0] < costs[-1]
+    usage = total(report.usage)
+    assert events[-1].spent == Spending(
+        n_calls=usage.n_calls, n_tokens=usage.tokens.input + usage.tokens.output, cost=usage.cost
+    )
 
 
 async def test_a_question_over_the_budget_is_answered_by_quotes_that_say_why(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
 from quipu.model.chat import TokenCount
+from quipu.model.event import DocumentDone, Event, Progress, Spending, ignore_event
 from quipu.model.usage import MICRO, SpendingLimit, Stage, UsageRow
 from quipu.wrap.meter import NOTHING, Amount, Meter, MeteredCall, SpendingBudget, utc_day
 from tests.unit.wrap.fakes import PRICING, UNKNOWN_PRICE, settle
@@ -49,6 +50,23 @@ async def test_calls_of_one_kind_are_added_up() -> None:
         await _count(meter, TokenCount(input=1, output=1))
     await _count(meter, TokenCount(output=1), replace(CALL, stage=Stage.SUMMARISE))
     assert [(row.stage, row.n_calls, row.cost) for row in meter.rows()] == [("extract", 3, 9), ("summarise", 1, 2)]
+
+
+async def test_events_tell_what_this_meter_and_its_children_have_counted_so_far() -> None:
+    events: list[Event] = []
+    parent = _meter()
+    meter = parent.child("")
+    on_event = meter.counting(events.append)
+    await _count(parent, TokenCount(input=100))
+    on_event(Progress(stage="extract", n_done=0, n_total=2, document_id="a.md"))
+    await _count(meter.child("a.md"), TokenCount(input=12, output=30))
+    await _count(meter, None)
+    on_event(DocumentDone(document_id="a.md", status="ready"))
+    first, last = events
+    assert first == Progress(stage="extract", n_done=0, n_total=2, document_id="a.md")
+    n_tokens = 42 + MOST.input + MOST.output  # an interrupted call may have taken the most
+    assert last.spent == Spending(n_calls=2, n_tokens=n_tokens, cost=72 + 210)
+    assert meter.counting(ignore_event) is ignore_event
 
 
 @pytest.mark.parametrize(
