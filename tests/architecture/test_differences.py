@@ -4,7 +4,7 @@ from types import ModuleType
 
 import pytest
 
-from quipu.model.graph import MAX_KEYWORDS
+from quipu.model.graph import MAX_RELATION_KEYWORDS
 from quipu.retrieve import STRATEGIES
 from scripts.reference import DIFFERENCES, difference_tables, strategies_page
 from tests.architecture.source import modules
@@ -40,8 +40,8 @@ def test_a_row_shows_the_value_of_a_constant_and_the_default_of_an_option() -> N
 
 
 def test_a_constant_of_another_module_is_named_by_its_path() -> None:
-    *_, row = difference_tables(module_with("- All → `model.graph.MAX_KEYWORDS`, because it helps."), {})
-    assert row == f"| All | `model.graph.MAX_KEYWORDS` ({MAX_KEYWORDS}) | it helps |"
+    *_, row = difference_tables(module_with("- All → `model.graph.MAX_RELATION_KEYWORDS`, because it helps."), {})
+    assert row == f"| All | `model.graph.MAX_RELATION_KEYWORDS` ({MAX_RELATION_KEYWORDS}) | it helps |"
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ from quipu.text.thinking import strip_thinking
 
 MEMBER_TOKENS, RELATION_TOKENS = 6_000, 6_000  # of a request (LeanRAG)
 MAX_OUTPUT_TOKENS = 2_048
+TOKENS_PER_LAYER = (
+    80  # of notes that a relation keeps as they are, for each layer from its own to the highest (LeanRAG)
+)
 WORDS_PER_LAYER = 30  # of a relation between aggregates; LeanRAG asks for (layer + 1) · 40 tokens
 MAX_RELATION_CHARS = 4_000
 MAX_FINDINGS = 10  # of a model; LeanRAG asks for five to ten
@@ -37,7 +40,6 @@ MAX_FINDINGS = 10  # of a model; LeanRAG asks for five to ten
 N_TITLE_NAMES = 3
 MAX_SENTENCES = 5
 MAX_EXTRACTIVE_FINDINGS = 5
-TOKENS_PER_LAYER = 80  # LeanRAG: the most a relation in the highest layer may have
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

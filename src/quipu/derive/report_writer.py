@@ -23,12 +23,12 @@ EXTRACTIVE_AFTER_FAILURE = (
 EXTRACTIVE_SINGLE_ENTITY = f"{EXTRACTIVE_REPORT} of one entity"  # never written by a model: there is nothing to sum up
 IMPORTED_MODEL = "recorded/1"  # the report was imported
 
-REPORTS_IDENTITY = f"reports/1 prompt {prompt.VERSION} {EXTRACTIVE_REPORT}"
+REPORTS_IDENTITY = f"reports/2 prompt {prompt.VERSION} {EXTRACTIVE_REPORT}"
 
 MAX_WORDS = 300  # that the prompt asks for
 MAX_OUTPUT_TOKENS = 2_048
 MAX_TITLE, MAX_TEXT = 200, 3_000  # characters
-MAX_FINDINGS = 10
+MAX_FINDINGS = 7  # as the prompt asks
 N_TITLE_NAMES = 3
 N_SUMMARY_SENTENCES = 3
 MAX_SENTENCE_CHARS = 600

@@ -5,8 +5,8 @@ communities up, so that reports on sub-communities can replace their notes. A re
 about its community changed.
 
 Differences from Microsoft GraphRAG's code:
-- 2,000 words and 5 to 10 findings are asked for → `MAX_WORDS` words and seven findings at most, because more reports
-  fit a context and a batch.
+- 2,000 words and 5 to 10 findings are asked for → `MAX_WORDS` words and `MAX_FINDINGS` findings at most, because more
+  reports fit a context and a batch.
 - Claims about the entities are among the notes → they are not, because a report then changes only with entities and
   relations.
 - Relations are ordered by the degrees of their ends in the whole graph → within the community, because nothing outside

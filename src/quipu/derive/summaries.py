@@ -8,8 +8,8 @@ Differences from LightRAG's code:
   `model.graph.MAX_DESCRIPTION_CHARS` characters, because fewer are shown as they are.
 - 12,000 tokens of descriptions in a request, and 600 of summary → `BATCH_TOKENS` and `MAX_WORDS` words, because a new
   description then changes less.
-- All keywords of a relation are united → the `model.graph.MAX_KEYWORDS` most frequent ones, because they would grow
-  with every document.
+- All keywords of a relation are united → the `model.graph.MAX_RELATION_KEYWORDS` most frequent ones, because they would
+  grow with every document.
 """
 
 import asyncio

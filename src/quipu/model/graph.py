@@ -28,7 +28,7 @@ ENTITY_TYPES = (
 
 MAX_DESCRIPTIONS = 6
 MAX_DESCRIPTION_CHARS = 1_200
-MAX_KEYWORDS = 8
+MAX_RELATION_KEYWORDS = 8
 NO_DESCRIPTION = -1
 
 
@@ -271,8 +271,8 @@ def _fitting(descriptions: Iterable[str]) -> list[str]:
 
 
 def top_keywords(counts: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the MAX_KEYWORDS most frequent keywords of a relation. Equal counts are ordered by text."""
-    return tuple(sorted(counts, key=lambda keyword: (-counts[keyword], keyword))[:MAX_KEYWORDS])
+    """Return the MAX_RELATION_KEYWORDS most frequent keywords of a relation. Equal counts are ordered by text."""
+    return tuple(sorted(counts, key=lambda keyword: (-counts[keyword], keyword))[:MAX_RELATION_KEYWORDS])
 
 
 def weight_to_thousandths(weight: float) -> int:

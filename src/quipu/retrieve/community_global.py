@@ -15,6 +15,7 @@ Differences from the source:
 - Batches are shuffled at random → by hash, and cut by content, because a changed report then costs few calls.
 - A report over 12,000 tokens is read whole → without its last findings over `CALL_TOKENS`, because calls have a limit.
 - Points with the same text count twice → they are merged, with the sources of both, because a repetition adds nothing.
+- Points for 12,000 tokens are read → for what `total_tokens` leaves, because budgets are the same for all strategies.
 - A model is required → without one the reports are the evidence, by similarity and rating, because it is optional.
 """
 

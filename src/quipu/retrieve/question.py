@@ -22,7 +22,7 @@ MAX_QUESTION_LENGTH = 10_000  # characters, as are all lengths here
 MAX_HISTORY_TURNS = 6  # a question refers to what was said last
 MAX_TURN_LENGTH = 2_000
 MAX_REWRITTEN_LENGTH = 2_000
-MAX_KEYWORDS = 20  # of each level
+MAX_KEYWORDS_PER_LEVEL = 20
 MAX_KEYWORD_LENGTH = 200
 NO_OPTIONS = frozenset(("text", "options", "prompts", "search_text", "model_keywords"))  # fields of Query
 
@@ -269,7 +269,7 @@ def read_keywords(reply: str) -> Keywords:
     if not isinstance(parsed, dict):
         return Keywords()
     low, high = (tuple(dict.fromkeys(_keywords(parsed.get(f"{level}_level_keywords")))) for level in ("low", "high"))
-    return Keywords(low_level=low[:MAX_KEYWORDS], high_level=high[:MAX_KEYWORDS])
+    return Keywords(low_level=low[:MAX_KEYWORDS_PER_LEVEL], high_level=high[:MAX_KEYWORDS_PER_LEVEL])
 
 
 def _keywords(field: object) -> Iterator[str]:

@@ -9,7 +9,7 @@ from quipu.text.record_lines import RecordKind, clean_name, clean_text
 ExtractionRecord = ExtractedEntity | ExtractedRelation | ExtractedAlias | ExtractedClaim
 
 DEFAULT_WEIGHT = 0.5
-MAX_KEYWORDS = 8
+MAX_RECORD_KEYWORDS = 8
 MAX_KEYWORD_CHARS = 60
 MAX_TYPE_CHARS = 40
 MAX_JSON_DEPTH = 6
@@ -160,7 +160,7 @@ def _split_keywords(text: str) -> tuple[str, ...]:
     """Return the distinct keywords of a list."""
     words = (clean_text(word).strip("*_. ")[:MAX_KEYWORD_CHARS] for word in _KEYWORD_END.split(text))
     by_form = {word.casefold(): word for word in words if word and not _means_none(word)}
-    return tuple(by_form.values())[:MAX_KEYWORDS]
+    return tuple(by_form.values())[:MAX_RECORD_KEYWORDS]
 
 
 def parse_strength(value: str) -> float | None:

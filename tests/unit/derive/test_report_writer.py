@@ -64,6 +64,12 @@ async def test_a_report_says_what_the_model_says_and_rests_on_the_chunks() -> No
     assert notes_of(request) == ["Ada (Person)", "Bo (Person)", "Ada | Bo: They met."]
 
 
+async def test_as_many_findings_are_read_as_the_prompt_asks_for() -> None:
+    _, writer = await _write(completion('{"summary": "S"}'))
+    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    assert f"at most {words[MAX_FINDINGS - 1]} for a large" in " ".join(writer.asked[0].messages[0].text.split())
+
+
 @pytest.mark.parametrize(
     ("text", "findings"),
     [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quipu.model.graph import (
     MAX_DESCRIPTION_CHARS,
     MAX_DESCRIPTIONS,
-    MAX_KEYWORDS,
+    MAX_RELATION_KEYWORDS,
     NO_DESCRIPTION,
     description_rank,
     descriptions_hash,
@@ -89,8 +89,8 @@ def test_the_join_stops_at_the_length_limit_but_contains_at_least_one_descriptio
 
 
 def test_the_most_frequent_keywords_are_returned_and_ties_are_ordered_by_text() -> None:
-    many = Counter({f"k{n:02}": 1 for n in range(MAX_KEYWORDS + 2)})
-    assert top_keywords({**many, "zz": 2}) == ("zz", *(f"k{n:02}" for n in range(MAX_KEYWORDS - 1)))
+    many = Counter({f"k{n:02}": 1 for n in range(MAX_RELATION_KEYWORDS + 2)})
+    assert top_keywords({**many, "zz": 2}) == ("zz", *(f"k{n:02}" for n in range(MAX_RELATION_KEYWORDS - 1)))
     assert top_keywords({}) == ()
 
 

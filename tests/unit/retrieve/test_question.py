@@ -14,7 +14,7 @@ from quipu.retrieve.ppr import PprOptions
 from quipu.retrieve.question import (
     MAX_HISTORY_TURNS,
     MAX_KEYWORD_LENGTH,
-    MAX_KEYWORDS,
+    MAX_KEYWORDS_PER_LEVEL,
     MAX_REWRITTEN_LENGTH,
     MAX_TURN_LENGTH,
     NO_OPTIONS,
@@ -179,7 +179,7 @@ def test_replies_are_read_as_models_write_them(reply: str, low: tuple[str, ...],
 
 def test_no_reply_floods_the_search() -> None:
     many = ", ".join(f'"k{n}"' for n in range(1_000))
-    assert len(read_keywords(f'{{"low_level_keywords": [{many}]}}').low_level) == MAX_KEYWORDS
+    assert len(read_keywords(f'{{"low_level_keywords": [{many}]}}').low_level) == MAX_KEYWORDS_PER_LEVEL
     assert read_keywords(f'{{"low_level_keywords": ["{"x" * (MAX_KEYWORD_LENGTH + 1)}"]}}').low_level == ()
 
 

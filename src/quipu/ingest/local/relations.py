@@ -21,7 +21,7 @@ from quipu.text.words import is_acronym
 
 MAX_RELATIONS = 24
 RELATIONS_PER_ENTITY = 1.5
-MAX_KEYWORDS = 3
+MAX_PAIR_KEYWORDS = 3
 MAX_IMPLIED = 4
 MIN_LETTERS = 3
 
@@ -191,13 +191,13 @@ def _keywords(pair: _CandidatePair, sentences: SentenceIndex) -> tuple[str, ...]
 
 def _content_words(text: str) -> tuple[str, ...]:
     if not text.isascii() and _HAN_RUN.search(text):
-        return tuple(dict.fromkeys(chinese_rules().keywords(text)))[:MAX_KEYWORDS]
+        return tuple(dict.fromkeys(chinese_rules().keywords(text)))[:MAX_PAIR_KEYWORDS]
     content_words: dict[str, None] = {}
     for token in text.split():
         word = token.strip(_PUNCTUATION)
         if len(word) >= MIN_LETTERS and word.islower() and not is_function_word(word) and word not in _PARTICLES:
             content_words[word] = None
-            if len(content_words) == MAX_KEYWORDS:
+            if len(content_words) == MAX_PAIR_KEYWORDS:
                 break
     return tuple(content_words)
 

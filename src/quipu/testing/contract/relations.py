@@ -1,6 +1,6 @@
 """Relations: unordered pairs of entities, folded from mentions in either direction."""
 
-from quipu.model.graph import MAX_KEYWORDS, RelationMention
+from quipu.model.graph import MAX_RELATION_KEYWORDS, RelationMention
 from quipu.testing.contract.steps import OpenStore, only_relation, publish, remove
 from quipu.testing.facts import PassageSpec, document, entity, passage, relation
 
@@ -62,13 +62,13 @@ class RelationsContract:
             assert (await only_relation(forth, _ID)).weight == 10.401
 
     async def test_the_most_frequent_keywords_are_kept_and_ties_go_by_text(self, open_store: OpenStore) -> None:
-        many = tuple(f"k{n:02}" for n in range(MAX_KEYWORDS + 3))
+        many = tuple(f"k{n:02}" for n in range(MAX_RELATION_KEYWORDS + 3))
         mentions = [relation("Acre", "Venice", keywords=many), relation("Acre", "Venice", keywords=("trade", "k09"))]
         async with open_store() as store:
             await publish(store, document("a", _between("x", *mentions)))
-            assert (await only_relation(store, _ID)).keywords == ("k09", *many[: MAX_KEYWORDS - 1])
+            assert (await only_relation(store, _ID)).keywords == ("k09", *many[: MAX_RELATION_KEYWORDS - 1])
             await publish(store, document("b", _between("y", relation("Acre", "Venice", keywords=("trade",)))))
-            assert (await only_relation(store, _ID)).keywords == ("k09", "trade", *many[: MAX_KEYWORDS - 2])
+            assert (await only_relation(store, _ID)).keywords == ("k09", "trade", *many[: MAX_RELATION_KEYWORDS - 2])
             await remove(store, "a")
             assert (await only_relation(store, _ID)).keywords == ("trade",)
 
