@@ -69,6 +69,7 @@ _ROW_RULE = re.compile(r"\s*[|+:=\-\s]+$")
 _COMMAND = re.compile(r"\s*(?:\$ |>>> |#!|sudo |import |from \S+ import |def |class |git |pip |apt )")
 _SYMBOLS = re.compile(r"[{}()\[\];=<>$\\/&#\"'_]")
 _TERMINAL = re.compile(r"[.!?。！？:：;；,，…]['\"»”)\]]*$")
+_VALUE = re.compile(r"[:：]\s*[`'\"“«\d]")  # "Default: `None`" stands alone, but belongs to what is above it
 _DRAWING = re.compile("[─━│┃┌┐└┘├┤┬┴┼╭╮╯╰═║█▌▐░▒▓]{1}|[+|] *-{3,} *[+|]|-{2,}>|<-{2,}")
 _LINKS = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|\[!\[.*|https?://\S+")
 _TAG = re.compile(
@@ -242,7 +243,7 @@ def _is_code(content: str, indent: int) -> bool:
 
 
 def _as_heading(text: str, blocks: list[TextBlock], place: int) -> TextBlock:
-    """Return a block as a heading if it is a short line between blank lines that ends without a mark."""
+    """Return a block as a heading if it is a short line between blank lines, without an end mark or a value."""
     block = blocks[place]
     line = text[block.start : block.end]
     is_bare = (
@@ -252,6 +253,7 @@ def _as_heading(text: str, blocks: list[TextBlock], place: int) -> TextBlock:
         and "\n" not in line
         and not (place and text[: blocks[place - 1].end].endswith((":", "：")))  # what a line announces
         and not _TERMINAL.search(line)
+        and not _VALUE.search(line)
         and sum(c.isdigit() for c in line) * 4 < len(line)
         and place + 1 < len(blocks)
         and text.count("\n", block.end, blocks[place + 1].start) > 1

@@ -40,6 +40,12 @@ def test_a_short_line_alone_is_a_heading_where_no_markup_tells() -> None:
     assert _kinds("They kneel down first.\n\nThen the salt is tied on.")[0][0] == "paragraph"
 
 
+@pytest.mark.parametrize("line", ["Default: `None`", "Size: 12 kB of text", "名称：“caravan”"])
+def test_a_line_alone_that_gives_a_value_is_no_heading(line: str) -> None:
+    blocks = read_blocks(f"The name of the caravan.\n\n{line}\n\nIt is painted on the first cart.")
+    assert [block.kind for block in blocks] == [BlockKind.PARAGRAPH] * 3
+
+
 def test_a_line_alone_with_the_number_of_a_section_is_a_heading_even_if_it_asks() -> None:
     asks = "2.6. Can I load a camel without a saddle?\n\nYes, but nobody does."
     assert _kinds(asks)[0][0] == "heading"
