@@ -21,8 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # so that it runs as a file, too
 
 from benchmarks.speed.machine import commit, machine, versions  # noqa: E402
-from quipu.bench.datasets import read_dataset  # noqa: E402
-from quipu.bench.recorded import read_recorded  # noqa: E402
+from quipu.bench.datasets import read_dataset, read_recorded  # noqa: E402
 from quipu.bench.retrieval import Measured, measure, ranking_strategies, table  # noqa: E402
 from quipu.errors import QuipuError, Unavailable  # noqa: E402
 from quipu.ingest.graph_import import ImportedExtractor  # noqa: E402

@@ -1,17 +1,27 @@
-"""Metrics: recall of gold passages, answer strings in answers, and confidence intervals of means."""
+"""Metrics: rankings beside gold and beside brute force, answers beside expected ones, and confidence intervals."""
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence, Set
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from math import log, log2
 
 import numpy as np
+import numpy.typing as npt
 
+from quipu.algo.similarity import min_max_scaled
+from quipu.model.graph import Chunk
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.text.unicode import is_unspaced
+from quipu.text.words import Analyzer, split_words
 
 N_RESAMPLES = 2_000
 SEED = 20_260_101
 
+K1, B = 1.2, 0.75  # the constants of FTS5
+MIN_IDF = 1e-6  # as in FTS5, for a term that more than half of the rows have
+_SAME = 2e-6  # scores nearer than this are a tie: the index rounds them to six decimals
 _NOT_WORD = re.compile(r"[\W_]+")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
@@ -40,6 +50,50 @@ def all_at(k: int, ranking: Sequence[str], gold: Sequence[Set[str]]) -> bool:
     return recall_at(k, ranking, gold) == 1.0
 
 
+def reciprocal_rank(ranking: Sequence[str], gold: Sequence[Set[str]]) -> float:
+    """Return 1 divided by the rank of the first gold passage; 0 if there is none."""
+    every_gold = frozenset().union(*gold)
+    return next((1 / rank for rank, passage in enumerate(ranking, 1) if passage in every_gold), 0.0)
+
+
+def ndcg_at(k: int, ranking: Sequence[str], gold: Sequence[Set[str]]) -> float:
+    """Return the discounted cumulative gain of the first `k`, divided by the greatest possible one.
+
+    The first passage of each gold group gains 1, a further one nothing. Source: K. Järvelin and J. Kekäläinen,
+    Cumulated Gain-Based Evaluation of IR Techniques (2002), with the logarithm of base 2 from rank 1 on.
+    """
+    missing = list(gold)
+    gain = 0.0
+    for rank, passage in enumerate(ranking[:k], 1):
+        left = [group for group in missing if passage not in group]
+        gain += (len(missing) - len(left)) / log2(rank + 1)
+        missing = left
+    return min(1.0, gain / sum(1 / log2(rank + 1) for rank in range(1, min(k, len(gold)) + 1)))
+
+
+def is_exact(text: str, answers: Iterable[str]) -> bool:
+    """Return whether `text` is one of the answers in normal form."""
+    return normalised(text) in {normalised(answer) for answer in answers}
+
+
+def token_f1(text: str, answers: Iterable[str]) -> float:
+    """Return the greatest F1 of the words shared by `text` and an answer; characters in scripts without spaces.
+
+    Source: P. Rajpurkar et al., SQuAD (2016), section 6.1.
+    """
+    return max((_f1(_tokens(text), _tokens(answer)) for answer in answers), default=0.0)
+
+
+def _f1(first: Counter[str], second: Counter[str]) -> float:
+    n_shared = (first & second).total()
+    return 2 * n_shared / (first.total() + second.total()) if n_shared else 0.0
+
+
+def _tokens(text: str) -> Counter[str]:
+    words = normalised(text).split()
+    return Counter(token for word in words for token in (word if is_unspaced(word) else (word,)))
+
+
 def covers_answer(text: str, answers: Iterable[str]) -> bool:
     """Return whether `text` contains one of the answer strings; case, punctuation and articles are ignored. It must
     match whole words, except in scripts without spaces.
@@ -66,3 +120,149 @@ def mean_percent(values: Sequence[float]) -> Mean:
     draws = np.random.default_rng(SEED).integers(0, len(sample), size=(N_RESAMPLES, len(sample)))
     low, high = np.percentile(sample[draws].mean(axis=1), [2.5, 97.5])
     return Mean(value=float(sample.mean()), low=float(low), high=float(high), n=len(sample))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """The name with the greatest mean, and how sure that is.
+
+    `share` is the share of resamples of the questions in which it is the best, in percent. `lead` is its mean lead over
+    each other name in points, question by question.
+    """
+
+    name: str
+    share: float
+    lead: Mapping[str, Mean]
+
+
+def best_of(values_by_name: Mapping[str, Sequence[float]]) -> Best:
+    """Return the best of several names, each with values of the same questions; of equal ones the first.
+
+    The resamples are paired: every name is measured on the same drawn questions.
+    """
+    names = list(values_by_name)
+    values = np.array([values_by_name[name] for name in names], dtype=np.float64)
+    best = int(values.mean(axis=1).argmax())
+    n = values.shape[1]
+    draws = np.random.default_rng(SEED).integers(0, n, size=(N_RESAMPLES, n))
+    means = np.stack([row[draws].mean(axis=1) for row in values])
+    order = [best, *(place for place in range(len(names)) if place != best)]  # a tie in a resample counts for the best
+    wins = (means[order].argmax(axis=0) == 0).mean()
+    lead = {name: mean_percent((values[best] - row).tolist()) for name, row in zip(names, values, strict=True)}
+    del lead[names[best]]
+    return Best(name=names[best], share=100 * float(wins), lead=lead)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How many rankings equal the reference: `same` counts equal ids, `tied` a different order of equal scores only."""
+
+    dataset: str
+    embedder: str
+    strategy: str
+    reference: str
+    questions: int
+    same: int
+    tied: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether no ranking differs by more than the order of equal scores."""
+        return self.same + self.tied == self.questions
+
+    def __str__(self) -> str:
+        ties = f", {self.tied} but for ties" if self.tied else ""
+        wrong = "" if self.holds else f", {self.questions - self.same - self.tied} OTHERWISE"
+        by = f"{self.dataset}, {self.embedder}: {self.strategy}"
+        return f"{by} = {self.reference} to the id on {self.same} of {self.questions} questions{ties}{wrong}"
+
+
+class BruteForce:
+    """Every vector of the index dotted with the question's, in float32."""
+
+    def __init__(self, ids: Sequence[str], vectors: npt.NDArray[np.float32]) -> None:
+        self._ids = ids
+        self._vectors = vectors
+
+    def scores(self, vector: npt.NDArray[np.float32], *, min_score: float) -> dict[str, float]:
+        """Return the cosine of every chunk that is at least `min_score` near to the vector."""
+        cosines = (self._vectors @ vector).tolist()
+        return {id_: score for id_, score in zip(self._ids, cosines, strict=True) if score >= min_score - _SAME}
+
+
+class Bm25:
+    """BM25 over the terms of every chunk, as FTS5 computes it.
+
+    Source: S. Robertson and H. Zaragoza, The Probabilistic Relevance Framework (2009), section 3; FTS5's documentation
+    for what it takes as inverse document frequency.
+    """
+
+    def __init__(self, terms_by_id: Mapping[str, Sequence[str]]) -> None:
+        self._counts = {id_: Counter(terms) for id_, terms in terms_by_id.items()}
+        self._lengths = {id_: len(terms) for id_, terms in terms_by_id.items()}
+        self._mean_length = sum(self._lengths.values()) / max(1, len(self._lengths))
+        n_having = Counter(term for counts in self._counts.values() for term in counts)
+        n = len(self._counts)
+        self._idf = {term: max(MIN_IDF, log((n - having + 0.5) / (having + 0.5))) for term, having in n_having.items()}
+
+    def scores(self, terms: Sequence[str]) -> dict[str, float]:
+        """Return the score of every chunk that has one of the terms."""
+        indexed = [term for term in terms if term in self._idf]
+        scored = {}
+        for id_, counts in self._counts.items():
+            if any(term in counts for term in indexed):
+                norm = K1 * (1 - B + B * self._lengths[id_] / self._mean_length)
+                scored[id_] = sum(self._idf[t] * counts[t] * (K1 + 1) / (counts[t] + norm) for t in indexed)
+        return scored
+
+
+async def brute_force(view: ReadView) -> BruteForce:
+    """Return the reference for `naive`: the vectors the index holds of its chunks."""
+    block = await view.vectors(VectorSpace.CHUNK)
+    owners = await view.vector_owners(VectorSpace.CHUNK, block.rows.tolist())
+    pairs = [(id_, place) for place, row in enumerate(block.rows.tolist()) for id_ in owners.get(row, ())]
+    return BruteForce([id_ for id_, _ in pairs], block.vectors[[place for _, place in pairs]].astype(np.float32))
+
+
+def bm25(chunks: Sequence[Chunk], analyzer: Analyzer) -> Bm25:
+    """Return the reference for `lexical`: the terms of each chunk's title, table header and text."""
+    return Bm25(
+        {
+            chunk.id: [
+                term
+                for part in (f"{chunk.title}\n{chunk.header}", chunk.text)
+                for term in analyzer.terms(split_words(part))
+            ]
+            for chunk in chunks
+        }
+    )
+
+
+def convex_fusion(cosines: Mapping[str, float], by_words: Mapping[str, float], k: int) -> list[str]:
+    """Return the k best ids by the mean of two scores, each scaled from 0 (its lowest) to 1; one that is missing is 0.
+
+    Source: S. Bruch et al., An Analysis of Fusion Functions for Hybrid Retrieval (2023), with equal weights.
+    """
+    fused: Counter[str] = Counter()
+    for scores in (cosines, by_words):
+        scaled = min_max_scaled(np.fromiter(scores.values(), np.float64, len(scores))).tolist()
+        for id_, score in zip(scores, scaled, strict=True):
+            fused[id_] += score / 2
+    return _best(fused, k)
+
+
+def is_same(ranking: Sequence[str], scores: Mapping[str, float], k: int) -> bool:
+    """Return whether a ranking is the `k` best ids of `scores` in order; equal scores are ordered by id."""
+    return list(ranking) == _best(scores, k)
+
+
+def is_tied(ranking: Sequence[str], scores: Mapping[str, float], k: int) -> bool:
+    """Return whether a ranking agrees with `scores`, except for the order or choice of ids with equal scores."""
+    best = [scores[id_] for id_ in _best(scores, k)]
+    ranked = [scores.get(id_, float("-inf")) for id_ in ranking]
+    is_as_good = all(abs(a - b) <= _SAME for a, b in zip(ranked, best, strict=False))
+    return is_as_good and len(set(ranking)) == len(ranking) and len(ranked) == len(best)
+
+
+def _best(scores: Mapping[str, float], k: int) -> list[str]:
+    return sorted(scores, key=lambda id_: (-round(scores[id_], 6), id_))[:k]

@@ -9,8 +9,19 @@ from statistics import median
 
 import quipu
 from quipu.bench.datasets import Dataset, GoldQuestion
-from quipu.bench.metrics import Mean, all_at, covers_answer, mean_percent, recall_at
-from quipu.bench.reference import Agreement, bm25, brute_force, convex_fusion, is_same, is_tied
+from quipu.bench.metrics import (
+    Agreement,
+    Mean,
+    all_at,
+    bm25,
+    brute_force,
+    convex_fusion,
+    covers_answer,
+    is_same,
+    is_tied,
+    mean_percent,
+    recall_at,
+)
 from quipu.derive.catalog import CATALOG
 from quipu.ingest.local import LocalExtractor
 from quipu.model.graph import Chunk
@@ -109,9 +120,9 @@ async def measure(
     rankings of `naive` and `lexical` are compared with their references.
     """
     reader = extractor or LocalExtractor()
-    settings = Settings(index=await _index_folder(dataset, cache, embedder, reader), embedder=embedder)
+    settings = Settings(index=await index_folder(dataset, cache, embedder, reader), embedder=embedder)
     async with await open_engine(settings, extractor=reader) as kb:
-        await kb.add(*_sources(dataset))
+        await kb.add(*sources_of(dataset))
         await kb.refresh([strategy.name for strategy in CATALOG])  # also what some use only where it is kept
         chunks = await _chunks(kb)
         document_by_chunk = {chunk.id: chunk.document_id for chunk in chunks}
@@ -193,7 +204,7 @@ async def _fusion_outcomes(
     ]
 
 
-async def _index_folder(dataset: Dataset, cache: Path, embedder: str, extractor: Extractor) -> Path:
+async def index_folder(dataset: Dataset, cache: Path, embedder: str, extractor: Extractor) -> Path:
     """Return the folder for the index of these passages; the name depends on the passages and the configuration."""
     settings = Settings(embedder=embedder)
     recipe = (
@@ -207,7 +218,7 @@ async def _index_folder(dataset: Dataset, cache: Path, embedder: str, extractor:
     return cache / f"{dataset.name}-{embedder}-{digest(*recipe, *passages)[:12]}"
 
 
-def _sources(dataset: Dataset) -> list[quipu.SourceDocument]:
+def sources_of(dataset: Dataset) -> list[quipu.SourceDocument]:
     return [
         quipu.SourceDocument(id=passage.id, content=passage.text.encode(), title=passage.title)
         for passage in dataset.passages

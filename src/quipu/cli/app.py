@@ -47,6 +47,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "dump": "Print the canonical state as JSON lines.",
             "refresh": "Bring derivations up to date, or compute one on demand.",
             "reembed": "Compute every vector again with the current embedder.",
+            "bench": "Measure strategies on your documents and questions, and say which one to choose.",
             "tune": "Suggest an ontology for your documents from a sample.",
             "purge": "Drop cached replies and vectors that nothing needs.",
         },

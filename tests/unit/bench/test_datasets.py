@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quipu.bench.datasets import DatasetPassage, GoldQuestion, read_dataset
+from quipu.bench.datasets import DatasetPassage, GoldQuestion, read_dataset, read_questions
 from quipu.errors import InvalidInput, NotFound
 
 DATA = Path(__file__).resolve().parents[3] / "../shared/data"
@@ -28,7 +28,7 @@ def test_passages_and_questions_are_read_in_the_order_of_the_files(tmp_path: Pat
     assert dataset.questions == (
         GoldQuestion(id="q", text="?", answers=("x",), gold=(frozenset({"2"}), frozenset({"1"}))),
         GoldQuestion(id="g", text="?", answers=(), gold=(frozenset({"1", "2"}), frozenset({"1"}))),
-        GoldQuestion(id="n", text="?", answers=(), gold=()),
+        GoldQuestion(id="n", text="?", answers=(), gold=(), is_answerable=False),
     )
 
 
@@ -56,3 +56,74 @@ def test_gold_of_the_development_sets_is_in_their_corpora() -> None:
         ids = {passage.id for passage in dataset.passages}
         assert dataset.questions
         assert all(group <= ids for question in dataset.questions for group in question.gold)
+
+
+IDS = ("notes/a.md", "notes/b.md", "old/b.md")
+
+
+def test_questions_about_own_documents_name_them_by_id_or_by_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text(
+        '\ufeff{"question": " Who? ", "answers": ["Ann"], "gold": ["notes/a.md", "b.md"]}\n\n'
+        '{"id": 7, "question": "What?", "unanswerable": true}\n',
+        encoding="utf-8",
+    )
+    assert read_questions(file, IDS) == (
+        GoldQuestion(
+            id="1",
+            text="Who?",
+            answers=("Ann",),
+            gold=(frozenset({"notes/a.md"}), frozenset({"notes/b.md", "old/b.md"})),
+        ),
+        GoldQuestion(id="7", text="What?", answers=(), gold=(), is_answerable=False),
+    )
+
+
+def test_a_table_separates_several_answers_and_documents_by_a_bar(tmp_path: Path) -> None:
+    file = tmp_path / "q.TSV"
+    file.write_text(
+        "question\tanswers\tgold\tunanswerable\nWho?\tAnn | Anna\ta.md\nWhat?\t\t\ttrue\n", encoding="utf-8"
+    )
+    assert read_questions(file, IDS) == (
+        GoldQuestion(id="2", text="Who?", answers=("Ann", "Anna"), gold=(frozenset({"notes/a.md"}),)),
+        GoldQuestion(id="3", text="What?", answers=(), gold=(), is_answerable=False),
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "Invalid JSON"),
+        ('{"question": "", "answers": ["x"]}', "question"),
+        ('{"question": "?", "answer": ["x"]}', "answer"),
+        ('{"question": "?"}', "no answers or gold"),
+        ('{"question": "?", "answers": ["x"], "unanswerable": true}', "unanswerable question has answers"),
+        ('{"question": "?", "gold": ["c.md"]}', "no document 'c.md'"),
+        ('{"question": "?", "gold": ["d.md"]}', "no document 'd.md'"),
+        ('{"id": "a", "question": "?", "answers": ["x"]}', "'a' is used twice"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_named_by_file_and_line(tmp_path: Path, line: str, problem: str) -> None:
+    file = tmp_path / "q.jsonl"
+    file.write_text(f'{{"id": "a", "question": "?", "answers": ["x"]}}\n{line}\n', encoding="utf-8")
+    with pytest.raises(InvalidInput, match=rf"q\.jsonl, line 2.*{problem}"):
+        read_questions(file, (*IDS, "xd.md"))
+
+
+def test_a_row_with_too_many_cells_is_named_by_file_and_line(tmp_path: Path) -> None:
+    file = tmp_path / "q.tsv"
+    file.write_text("question\tanswers\nWho?\tAnn\tmore\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"q\.tsv, line 2.*more cells than columns"):
+        read_questions(file, IDS)
+
+
+def test_a_file_that_is_missing_empty_or_in_another_encoding_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "q.jsonl"
+    with pytest.raises(NotFound, match=r"q\.jsonl"):
+        read_questions(file, IDS)
+    file.write_text("\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match="holds no question"):
+        read_questions(file, IDS)
+    file.write_bytes('{"question": "Кто?"}'.encode("cp1251"))
+    with pytest.raises(InvalidInput, match="is not UTF-8"):
+        read_questions(file, IDS)

@@ -2,7 +2,18 @@
 
 import pytest
 
-from quipu.bench.metrics import all_at, covers_answer, mean_percent, normalised, recall_at
+from quipu.bench.metrics import (
+    all_at,
+    best_of,
+    covers_answer,
+    is_exact,
+    mean_percent,
+    ndcg_at,
+    normalised,
+    recall_at,
+    reciprocal_rank,
+    token_f1,
+)
 
 GOLD = (frozenset({"a"}), frozenset({"b", "c"}))
 
@@ -47,3 +58,37 @@ def test_the_interval_holds_the_mean_and_is_the_same_each_time() -> None:
 def test_no_values_have_no_mean() -> None:
     assert str(mean_percent([])) == "–"
     assert str(mean_percent([1.0])) == "100.0 [100.0, 100.0]"
+
+
+def test_the_reciprocal_rank_is_that_of_the_first_gold_passage() -> None:
+    assert reciprocal_rank(["x", "c", "a"], GOLD) == 0.5
+    assert reciprocal_rank(["x", "y"], GOLD) == 0.0
+
+
+def test_ndcg_counts_each_group_once_and_early_ranks_more() -> None:
+    assert ndcg_at(10, ["a", "b"], GOLD) == pytest.approx(1.0)
+    assert ndcg_at(10, ["b", "c", "a"], GOLD) == pytest.approx((1 + 1 / 2) / (1 + 1 / 1.5849625))
+    assert ndcg_at(1, ["a", "b"], GOLD) == 1.0
+    assert ndcg_at(10, ["x"], GOLD) == 0.0
+
+
+def test_f1_and_exact_match_take_the_nearest_answer() -> None:
+    assert is_exact("The Venice.", ["Rome", "venice"]) and not is_exact("In Venice", ["Venice"])
+    assert token_f1("in Venice", ["Rome", "Venice"]) == pytest.approx(2 / 3)
+    assert token_f1("Rome", ["Venice"]) == token_f1("Rome", []) == 0.0
+    assert token_f1("梦溪园中", ["梦溪园"]) == pytest.approx(6 / 7)
+
+
+def test_the_best_is_surer_the_greater_its_lead() -> None:
+    sure = best_of({"a": [0.0] * 40, "b": [1.0, 0.5] * 20})
+    assert (sure.name, sure.share) == ("b", 100.0)
+    assert list(sure.lead) == ["a"] and sure.lead["a"].value == 75.0 and sure.lead["a"].low > 0
+    unsure = best_of({"a": [1.0, 0.0] * 20, "b": [0.0, 1.0] * 19 + [1.0, 1.0]})
+    assert unsure.name == "b" and 40 < unsure.share < 80
+    assert unsure.lead["a"].low < 0 < unsure.lead["a"].high
+    assert unsure == best_of({"a": [1.0, 0.0] * 20, "b": [0.0, 1.0] * 19 + [1.0, 1.0]})
+
+
+def test_of_equal_names_the_first_is_the_best() -> None:
+    assert best_of({"a": [1.0, 0.0], "b": [1.0, 0.0]}).name == "a"
+    assert best_of({"a": [1.0]}).lead == {}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quipu.bench.recorded import FILE, read_recorded
+from quipu.bench.datasets import RECORDED_FILE, read_recorded
 from quipu.errors import InvalidInput
 from quipu.model.extraction import ChunkInput, Extraction
 
@@ -17,7 +17,7 @@ KOBER = {
 
 
 def _write(folder: Path, *records: object) -> None:
-    (folder / FILE).write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    (folder / RECORDED_FILE).write_text("".join(f"{json.dumps(record)}\n" for record in records))
 
 
 async def _extract(folder: Path, chunk: ChunkInput) -> Extraction:

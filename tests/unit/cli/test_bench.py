@@ -1,0 +1,130 @@
+"""`quipu bench` on a real index: the table, the choice, JSON, and wrong inputs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quipu.cli.app import run
+
+QUESTIONS = (
+    '{"question": "Where was Marco Polo born?", "answers": ["Venice"], "gold": ["polo.md"]}\n'
+    '{"question": "Which moons did Galileo see?", "unanswerable": true}\n'
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A folder with two documents in its index, and a file of questions."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    for name in ("QUIPU_LLM", "QUIPU_LLM_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for id_, text in (
+        ("polo.md", "Marco Polo was born in Venice in 1254. Marco Polo met Kublai Khan in Shangdu."),
+        ("khan.md", "Kublai Khan founded the Yuan dynasty in 1271. The capital of Kublai Khan was Dadu."),
+    ):
+        assert run(("add", "--text", text, "--id", id_)) == 0
+    (tmp_path / "q.jsonl").write_text(QUESTIONS, encoding="utf-8")
+    capsys.readouterr()
+    return tmp_path
+
+
+def _printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert run(words) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return printed.out
+
+
+def _json(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    return json.loads(_printed(capsys, *words, "--json"))
+
+
+@pytest.mark.usefixtures("place")
+def test_the_answers_of_strategies_are_compared_and_one_is_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    out = _printed(capsys, "bench", "answers", "q.jsonl", "-s", "lexical,naive")
+    headings = [line for line in out.splitlines() if line.startswith("strategy ")]
+    assert all(any(name in line for line in headings) for name in ("R@5", "shown", "refused", "tokens"))
+    assert any(line.startswith("lexical") and "100.0 [100.0, 100.0]" in line for line in out.splitlines())
+    assert "Choose lexical: shown 100.0 [100.0, 100.0] on 1 question. It is the best in 100 % of resamples" in out
+    assert "Not clearly worse, the difference may be chance: naive (0.0 behind)." in out
+    assert "choice is surer with 30 or more" in out
+    assert 'strategy = "lexical" in quipu.toml' in out
+
+
+@pytest.mark.usefixtures("place")
+def test_json_has_every_figure(capsys: pytest.CaptureFixture[str]) -> None:
+    compared = _json(capsys, "bench", "retrieval", "q.jsonl", "-s", "lexical", "--by", "MRR")
+    assert (compared["metric"], compared["best"]["name"], compared["n_asked"]) == ("MRR", "lexical", 2)
+    assert compared["scores"][0]["shares"]["R@5"]["value"] == 100.0
+    assert "shown" not in compared["scores"][0]["shares"]
+
+
+@pytest.mark.usefixtures("place")
+def test_own_questions_need_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    compared = _json(capsys, "bench", "retrieval", "--own", "-n", "3", "-s", "lexical,naive")
+    assert 1 <= compared["n_questions"] <= 3
+    assert compared["best"]["name"] in {"lexical", "naive"}
+
+
+def test_a_data_set_has_an_index_of_its_own(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = place / "tiny"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text('{"id": "p", "text": "Bricks are burnt in a kiln for three days."}\n')
+    (folder / "queries.jsonl").write_text('{"id": "1", "question": "How long are bricks burnt?", "gold": ["p"]}\n')
+    compared = _json(capsys, "bench", "retrieval", "tiny", "-s", "lexical", "--cache", "cache")
+    assert compared["scores"][0]["shares"]["R@2"]["value"] == 100.0
+    assert len(list((place / "cache").iterdir())) == 1
+    assert len(_json(capsys, "docs")) == 2
+
+
+def test_a_run_is_kept_in_a_file(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("bench", "answers", "q.jsonl", "-s", "lexical", "--replies", "run.jsonl")
+    first = _json(capsys, *words)
+    assert len((place / "run.jsonl").read_text(encoding="utf-8").splitlines()) == 3
+    assert _json(capsys, *words) == first  # the times, too: nothing was asked again
+    assert run(("bench", "retrieval", "q.jsonl", "-s", "lexical", "--replies", "run.jsonl")) == 1 + 1
+    assert "holds replies of other questions" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("place")
+def test_a_dry_run_tells_the_cost_and_asks_no_model(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("bench", "answers", "q.jsonl", "-s", "lexical,naive", "--dry-run")
+    assert "costs nothing" in _printed(capsys, *words)
+    monkeypatch.setenv("QUIPU_LLM", "openai/gpt-4.1-mini")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    estimate = _json(capsys, *words)
+    assert (estimate["n_answers"], estimate["model"]) == (4, "openai/gpt-4.1-mini")
+    assert estimate["input_tokens"] > 0 and estimate["cost"] > 0
+    assert "openai/gpt-4.1-mini writes 4 answers" in _printed(capsys, *words)
+    assert _json(capsys, "bench", "answers", "q.jsonl", "--no-model", "--dry-run") is None
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ((), "Give a file of questions, a data set's folder, or --own."),
+        (("q.jsonl", "--own"), "Give a file of questions, a data set's folder, or --own."),
+        (("none.jsonl",), "does not exist"),
+        (("q.jsonl", "-s", "lexicl"), "There is no strategy 'lexicl'"),
+        (("bad.jsonl",), "bad.jsonl, line 1"),
+        (("q.jsonl", "--by", "beauty"), "beauty"),
+        (("--own", "-n", "0"), "0"),
+    ],
+)
+def test_wrong_inputs_are_named(words: tuple[str, ...], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.jsonl").write_text("{}\n")
+    assert run(("bench", "retrieval", *words)) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and problem in " ".join(printed.err.split())
+
+
+@pytest.mark.usefixtures("place")
+def test_a_strategy_that_was_named_and_failed_makes_the_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("bench", "retrieval", "q.jsonl", "-s", "lexical, community_global")) == 1
+    assert "left out: community_global" in capsys.readouterr().out
