@@ -81,6 +81,21 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+async def test_with_the_preset_of_the_sources_every_strategy_answers(at_once: Path) -> None:
+    """Where a source has other values than the defaults, the evidence or the context is another."""
+    question, equal = QUESTIONS[0], set()
+    async with _opened(at_once) as kb:
+        for strategy in STRATEGIES.values():
+            if strategy.searches_index:
+                default = await kb.query(question, strategy=strategy.name)
+                faithful = await kb.query(question, strategy=strategy.name, preset="faithful")
+                evidence = faithful.trace.evidence
+                assert evidence.chunks or evidence.reports
+                if (evidence, faithful.context) == (default.trace.evidence, default.context):
+                    equal.add(strategy.name)
+    assert equal == {"weave", "lexical", "community_global"}  # they have no other values
+
+
 def differences(found: str, expected: str) -> list[str]:
     """Return the lines in which what was found is not what was expected; scores may differ by what rounding does."""
     one, other = found.splitlines(), expected.splitlines()

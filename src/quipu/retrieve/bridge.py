@@ -88,11 +88,11 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     candidates = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=OVERSAMPLING * n, view=view, tools=tools)
     seeds = candidates[:n]
     topology, options = await tools.topology.open(view), query.options_of(BridgeOptions)
-    passages = await _rank_passages(seeds, topology, view)
+    passages = await _rank_passages(seeds, topology, view)  # step 1, local knowledge
     communities_by_entity = await communities_of([entity.id for entity in candidates], view)
-    ranked = await _rank_communities(seeds, communities_by_entity, query, view)
+    ranked = await _rank_communities(seeds, communities_by_entity, query, view)  # step 2, global knowledge
     communities = ranked[: _n_fitting_reports(ranked, query, tools)][: options.bridge_communities]
-    keys = _key_entities(candidates, communities, communities_by_entity)
+    keys = _key_entities(candidates, communities, communities_by_entity)  # step 3, bridge knowledge
     bridge = await _find_bridge(keys[: options.bridge_keys], options, view, topology)
     return Evidence(
         chunks=passages[: query.chunk_top_k],

@@ -93,9 +93,9 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         no_model = "no language model: the reports are returned as they are, without points"
         evidence = await _rank_reports(ratings, (*notes, no_model), query=query, view=view, tools=tools)
         return replace(evidence, omissions=_omissions(query, notes))
-    reports, notes = await _select_reports(query, tree, view, tools, tools.model)
+    reports, notes = await _select_reports(query, tree, view, tools, tools.model)  # step 1
     omissions = _omissions(query, notes)
-    mapped = await _map_reports(reports, query, tools.tokenizer, tools.model)
+    mapped = await _map_reports(reports, query, tools.tokenizer, tools.model)  # step 2
     notes = (*notes, *mapped.notes)
     if not mapped.points and mapped.n_unreadable:
         ratings = {report.cluster: report.rating for report in reports}

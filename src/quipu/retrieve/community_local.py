@@ -93,15 +93,15 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     vector = (await embed([query.text], tools.embedder))[query.text]
     options = query.options_of(CommunityLocalOptions)
     k = min(query.top_k, options.community_entities)
-    seeds = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=k, view=view, tools=tools)
+    seeds = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=k, view=view, tools=tools)  # step 1
     area = await read_neighbourhood(seeds, view)
     keys, all_levels = [seed.id for seed in seeds], options.community_all_levels
-    reports = await reports_of(keys, query.community_level, view, all_levels=all_levels)
+    reports = await reports_of(keys, query.community_level, view, all_levels=all_levels)  # step 2
     n_tokens, max_claims = int(GRAPH_SHARE * query.budget.total), options.community_claims
-    graph = await fit_entities(
+    graph = await fit_entities(  # step 3
         area, n_tokens, question=query.text, view=view, tokenizer=tools.tokenizer, max_claims=max_claims
     )
-    passages = await rank_passages(area, vector, view, tools)
+    passages = await rank_passages(area, vector, view, tools)  # step 4
     return Evidence(
         chunks=passages[: query.chunk_top_k],
         entities=graph.entities,

@@ -80,13 +80,13 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     if tools.model is None or not near:
         note = "no language model: no question is followed up" if near else "there is no report to begin with"
         return await _search_without_model(near, (note,), query=query, view=view, tools=tools)
-    imagined = await _imagine_report(query, near[0][1], tools, tools.model)
+    imagined = await _imagine_report(query, near[0][1], tools, tools.model)  # step 1
     if imagined:
         vectors = await embed([imagined], tools.embedder)
         near = await _find_reports(vectors[imagined], query.community_level, view, tools)
-    answers, n_unread = await _answer_from_folds(query, near, tools, tools.model)
-    searches, answers = await _follow_up(answers, query, view, tools, tools.model)
-    points = sort_points([answer.point for answer in answers if answer and answer.point])
+    answers, n_unread = await _run_primer(query, near, tools, tools.model)  # step 2
+    searches, answers = await _follow_up(answers, query, view, tools, tools.model)  # step 3
+    points = sort_points([answer.point for answer in answers if answer and answer.point])  # step 4
     notes = tuple(_notes(imagined, n_unread, answers, len(searches)))
     if not points:
         notes = (*notes, "there was no partial answer")
@@ -124,7 +124,7 @@ async def _imagine_report(query: Query, example: ClusterReport, tools: Tools, mo
     return strip_thinking(reply).strip()
 
 
-async def _answer_from_folds(
+async def _run_primer(
     query: Query, near: NearReports, tools: Tools, model: Model
 ) -> tuple[list[PartialAnswer | None], int]:
     """Return a partial answer for each fold of the reports (the primer), and how many reports did not fit a call.

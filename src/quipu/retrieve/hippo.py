@@ -82,14 +82,14 @@ FilteredFacts = tuple[list[Scored], tuple[str, ...]]  # relevant facts, and note
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` passages with the highest PageRank, the relevant facts, and their best ends."""
     vector = (await embed([query.text], tools.embedder))[query.text]
-    near_facts = await _find_facts(vector, query, view, tools)
-    facts, notes = await filter_facts(near_facts, query, view, tools.model)
+    near_facts = await _query_to_triples(vector, query, view, tools)  # step 1
+    facts, notes = await filter_facts(near_facts, query, view, tools.model)  # step 2
     if not facts:
         chunks, seed = await find_nearest_passages(query, vector, view, tools)
         note = "no fact is relevant: the passages nearest to the question are used instead"
         return Evidence(chunks=chunks, seeds=(seed,), notes=(*notes, note))
     topology = await tools.topology.open(view)
-    phrases = await _weigh_phrase_nodes(facts, topology, view)
+    phrases = await _weigh_phrase_nodes(facts, topology, view)  # step 3
     return Evidence(
         chunks=await _rank_passages(phrases, vector, query=query, topology=topology, view=view, tools=tools),
         entities=tuple(Hit(id=k, score=w, reason="an end of a fact, by its rarity") for k, w in phrases.items()),
@@ -99,7 +99,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     )
 
 
-async def _find_facts(vector: Vector, query: Query, view: ReadView, tools: Tools) -> list[Scored]:
+async def _query_to_triples(vector: Vector, query: Query, view: ReadView, tools: Tools) -> list[Scored]:
     """Return the facts nearest to the question, scored from 0 (the farthest) to 1 (query to triple)."""
     k = query.options_of(HippoOptions).hippo_scaled_facts
     (nearest,) = await tools.vectors.nearest(view, VectorSpace.RELATION, vector[np.newaxis, :], k=k)
@@ -171,11 +171,11 @@ async def _rank_passages(
     """Return the passages with the highest PageRank, for reset probabilities of phrase and passage nodes."""
     options = query.options_of(HippoOptions)
     graph = build_walk_graph(topology, options.weights())
-    reset = np.zeros(graph.n_nodes)
+    reset = np.zeros(graph.n_nodes)  # step 3
     for key, number in (await view.numbers(NodeKind.ENTITY, list(phrases))).items():
         reset[number] = phrases[key]
     reset[graph.n_entities :] = options.hippo_passage_weight * await score_all_passages(vector, topology, view, tools)
-    return await walk_to_passages(graph, reset, options.hippo_damping, k=query.chunk_top_k, view=view)
+    return await walk_to_passages(graph, reset, options.hippo_damping, k=query.chunk_top_k, view=view)  # step 4
 
 
 STRATEGY = Strategy(

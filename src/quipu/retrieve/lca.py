@@ -3,8 +3,8 @@
 Source: Y. Zhang et al., "LeanRAG: Knowledge-Graph-Based Generation with Semantic Aggregation and Hierarchical
 Retrieval" (2025), section 3.3.
 
-1. Seeds: the 10 entities nearest to the question; with `from_aggregates` also the 10 nearest aggregates.
-2. Paths: the tree paths between each two seeds, up to their lowest common ancestor (LCA) among the aggregates.
+1. Anchoring: the 10 entities nearest to the question are seeds; with `from_aggregates` also the 10 nearest aggregates.
+2. LCA traversal: the tree paths between each two seeds, up to their lowest common ancestor among the aggregates.
 3. Evidence: the seeds, the relations among them, the reports on the aggregates of the paths, the relations among these
    aggregates, and passages.
 
@@ -87,15 +87,15 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the seeds, the aggregates that connect them, their relations, and the best passages."""
     vector = (await embed([query.text], tools.embedder))[query.text]
     k = min(query.top_k, MAX_SEEDS)
-    seeds = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=k, view=view, tools=tools)
+    seeds = await find_nearest(VectorSpace.ENTITY, vector, query=query, k=k, view=view, tools=tools)  # step 1
     options = query.options_of(LcaOptions)
     aggregates = await _find_aggregates(vector, k, query, view, tools) if options.from_aggregates else []
     score_by_seed = {seed.id: seed.score for seed in (*seeds, *aggregates)}
-    paths = await find_tree_paths(list(score_by_seed), view)
+    paths = await find_tree_paths(list(score_by_seed), view)  # step 2
     aggregate_scores = {cluster: _aggregate_score(steps, score_by_seed) for cluster, steps in paths.steps.items()}
     available = {report.cluster for report in await view.cluster_reports(sorted(aggregate_scores))}
     reports = _rank_reports(paths, aggregate_scores, {seed.id for seed in aggregates})
-    return Evidence(
+    return Evidence(  # step 3
         chunks=await _rank_passages(seeds, paths, aggregate_scores, query, view),
         entities=hits_by_cosine(seeds),
         relations=await _rank_relations(seeds, aggregate_scores, options.lca_crossings, view),

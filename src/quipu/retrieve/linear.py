@@ -79,7 +79,7 @@ class Activation:
 
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` passages with the highest PageRank, and the active entities."""
-    seeds, vector, notes = await _find_seeds(query, view, tools)
+    seeds, vector, notes = await _find_seeds(query, view, tools)  # step 1
     if not seeds:
         chunks, seed = await find_nearest_passages(query, vector, view, tools)
         note = "the question contains no entity name: the passages nearest to it are used instead"
@@ -90,11 +90,11 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     bridging = SemanticBridging(
         vector=vector, similarity=similarity, topology=topology, view=view, tools=tools, options=options
     )
-    active = await bridging.activate({match.id: match.score for seed in seeds for match in seed.matches})
+    active = await bridging.activate({match.id: match.score for seed in seeds for match in seed.matches})  # step 2
     best = sorted(active.items(), key=lambda pair: (-pair[1].score, pair[0]))[: query.top_k]
     unread = f"not read, because these entities occur too often: {format_count(bridging.n_unread, 'neighbour')}"
     return Evidence(
-        chunks=await _rank_passages(active, similarity, query=query, topology=topology, view=view),
+        chunks=await _aggregate_importance(active, similarity, query=query, topology=topology, view=view),  # step 3
         entities=tuple(Hit(id=key, score=entity.score, reason=_entity_reason(entity)) for key, entity in best),
         seeds=seeds,
         notes=(*notes, *((unread,) if bridging.n_unread else ())),
@@ -262,10 +262,10 @@ def _id_of(sentence: Sentence) -> str:
     return sentence_id(sentence.chunk, sentence.ordinal)
 
 
-async def _rank_passages(
+async def _aggregate_importance(
     active: Mapping[str, Activation], similarity: Floats, *, query: Query, topology: Topology, view: ReadView
 ) -> tuple[Hit, ...]:
-    """Return the passages with the highest PageRank, for a reset vector of active entities and all passages."""
+    """Return the passages of the highest global importance: PageRank from active entities and all passages."""
     options = query.options_of(LinearOptions)
     graph = build_walk_graph(topology, WalkWeights(mentions=MentionWeight.SHARE))
     reset = np.zeros(graph.n_nodes)

@@ -95,7 +95,7 @@ class PathScores:
 async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` best passages along the best paths, with the entities and relations of the paths."""
     types = await view.entity_types()
-    terms = await find_terms(query, types.types, view, tools.model)
+    terms = await find_terms(query, types.types, view, tools.model)  # step 1
     vectors = await embed([query.text, *terms.names], tools.embedder)
     vector = vectors[query.text]
     seeds = await _find_start_nodes({name: vectors[name] for name in terms.names}, query, view, tools)
@@ -103,12 +103,12 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     near_relations = await find_nearest(VectorSpace.RELATION, vector, query=query, k=k, view=view, tools=tools)
     topology = await tools.topology.open(view)
     options, graph = query.options_of(PathOptions), _path_graph(terms.answer_types, types, topology)
-    paths = await _find_paths(seeds, near_relations, graph, options, view)
+    paths = await _find_paths(seeds, near_relations, graph, options, view)  # steps 2 and 3
     nearest, dense_seed = await find_nearest_passages(query, vector, view, tools)
     if not len(paths.nodes):
         note = "no entity has a similar name: the passages nearest to the question are used instead"
         return Evidence(chunks=nearest, seeds=(dense_seed,), notes=(*terms.notes, note))
-    scores = await _score_paths(paths, topology, view)
+    scores = await _score_paths(paths, topology, view)  # step 4
     boosted = await view.numbers(NodeKind.CHUNK, [hit.id for hit in nearest])
     scores.chunks[list(boosted.values())] *= BOOST
     chunks = await top_chunks(scores.chunks, query.chunk_top_k, view)
