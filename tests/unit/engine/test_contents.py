@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -64,6 +65,20 @@ async def test_a_file_of_many_parts_is_read_part_by_part(tmp_path: Path) -> None
         parts = [part async for part in kb.original("a")]
     assert [len(part) for part in parts] == [1_048_576, 1_048_576, len(content) - 2 * 1_048_576]
     assert b"".join(parts) == content
+
+
+async def test_the_bytes_of_a_removed_original_are_no_longer_in_the_files(tmp_path: Path) -> None:
+    noise = Random(3).randbytes(30_000)  # does not compress, so it stands in the file as it is
+
+    def holds_noise() -> bool:
+        files = [path for path in (tmp_path / "kb").rglob("*") if path.is_file()]
+        return any(noise[start : start + 200] in path.read_bytes() for path in files for start in range(0, 29_000, 500))
+
+    async with engine(tmp_path / "kb") as kb:
+        await publish(kb._components.store, replace(facts("a", "Acre fell."), original=noise), facts("b", "Venice."))
+        assert holds_noise()
+        await kb.remove(["a"])
+        assert not holds_noise()
 
 
 async def test_an_empty_file_has_one_empty_part(tmp_path: Path) -> None:
