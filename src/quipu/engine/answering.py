@@ -29,7 +29,7 @@ from quipu.model.results import RetrievedPassage
 from quipu.ports.providers import Embedder, Reranker, TextSink
 from quipu.ports.store import ReadView, Store
 from quipu.retrieve import strategy_named
-from quipu.retrieve.question import apply_preset, understand_question
+from quipu.retrieve.question import apply_preset, preset_notes, understand_question
 from quipu.retrieve.strategy import Tools
 from quipu.text.formatting import format_count
 from quipu.wrap.embedder import Embed, EmbedCall, EmbedderLayer, Vectors, WrappedEmbedder
@@ -150,7 +150,7 @@ async def search(
         with span("quipu.retrieve", strategy=query.strategy):
             evidence = await _run_strategy(searched, view, components, counter)
             annotate(n_passages=len(evidence.chunks), n_entities=len(evidence.entities))
-        evidence = evidence.with_notes(question.notes)
+        evidence = evidence.with_notes((*preset_notes(query), *question.notes))
         if reranker:
             chunks = await view.reads.chunks([hit.id for hit in evidence.chunks])
             on_piece(AnswerPiece(stage="rerank"))

@@ -154,6 +154,17 @@ def apply_preset(query: Query) -> Query:
     return query
 
 
+def preset_notes(query: Query) -> tuple[str, ...]:
+    """Return what the trace says about the preset of a query; nothing about the default."""
+    if query.preset != "faithful":
+        return ()
+    strategy = strategy_named(query.strategy)
+    own = (option.faithful for kind in strategy.options for option in options_in(kind))
+    if strategy.faithful or any(value is not None for value in own):
+        return (f"the preset 'faithful': options that are not set have the values of {strategy.after}",)
+    return (f"the preset 'faithful' changes no option of {strategy.name}",)
+
+
 def check_query(query: Query) -> None:
     """Raise InvalidInput for a question that is empty, too long or not text, and for options out of their range."""
     if not query.text.strip():

@@ -192,7 +192,9 @@ async def test_the_preset_is_that_of_the_strategy_that_is_asked(watched: _Watche
     components = _components(watched)
     near = await _evidence(components, strategy="naive", min_similarity=0.2)
     every = await _evidence(components, strategy="naive", min_similarity=-1.0)
-    assert await _evidence(components, strategy="naive", preset="faithful") == every != near
+    faithful = await _evidence(components, strategy="naive", preset="faithful")
+    assert faithful.chunks == every.chunks != near.chunks
+    assert faithful.notes == ("the preset 'faithful': options that are not set have the values of vector RAG",)
 
 
 async def test_a_question_can_do_without_the_reranker(watched: _Watched) -> None:

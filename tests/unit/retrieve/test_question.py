@@ -1,5 +1,6 @@
 """Tests of questions: what a model makes of one before the search, and that its failure fails no question."""
 
+from dataclasses import replace
 from typing import get_type_hints
 
 import pytest
@@ -22,6 +23,7 @@ from quipu.retrieve.question import (
     apply_preset,
     build_query,
     find_keywords,
+    preset_notes,
     read_keywords,
     read_rewritten,
     rewrite_question,
@@ -201,6 +203,13 @@ def test_the_preset_sets_what_is_not_set_to_the_values_of_the_source() -> None:
     )
     assert faithful.options_of(NameOptions) == NameOptions(match_names=False, max_name_share=1.0)
     assert apply_preset(faithful) == faithful
+
+
+def test_the_trace_says_whose_values_the_options_have() -> None:
+    query = Query(text="Who?", strategy="ppr", preset="faithful")
+    assert preset_notes(query) == ("the preset 'faithful': options that are not set have the values of Fast GraphRAG",)
+    assert preset_notes(replace(query, strategy="lexical")) == ("the preset 'faithful' changes no option of lexical",)
+    assert preset_notes(replace(query, preset="default")) == ()
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
