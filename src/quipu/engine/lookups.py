@@ -39,10 +39,19 @@ class Lookups:
         async with self._store.view() as view:
             return await search(view, text, k)
 
-    async def documents(self, listing: DocumentListing | None = None, allowed: Filter | None = None) -> list[Document]:
-        """Return a listing of documents, by default all by id; queued and failed ones too, unless a filter is given."""
+    async def documents(
+        self,
+        listing: DocumentListing | None = None,
+        allowed: Filter | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+    ) -> list[Document]:
+        """Return a listing of documents, by default all by id; queued and failed ones too, unless a filter is given.
+
+        With `ids`, only those of them that exist.
+        """
         async with self._store.view(allowed) as view:
-            return await view.documents(listing=listing)
+            return await view.documents(ids, listing=listing)
 
     async def document(self, document_id: str) -> DocumentDetails:
         """Return one document with its chunks. Raises NotFound with near matches."""

@@ -27,7 +27,7 @@ from quipu.atomic_file import replace_atomically
 from quipu.errors import Corrupt, InvalidInput, NotFound
 from quipu.server.wire import RequestRefused
 
-KEYS_FILE = "keys.json"
+KEYS_FILE = ".keys.json"  # hidden: it is no document, if somebody adds the folder
 COOKIE = "quipu_key"
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 _PREFIX = "quipu"

@@ -1,5 +1,6 @@
 """Application: all routes of the server, and what surrounds each of them."""
 
+import asyncio
 import logging
 import secrets
 import time
@@ -15,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import quipu
-from quipu.server import administration, documents, graph, questions
+from quipu.server import administration, documents, graph, jobs, questions
 from quipu.server.components import ServerComponents
 from quipu.server.openapi import openapi_document
 from quipu.server.operations import Operation, OperationEndpoint
@@ -25,6 +26,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *administration.OPERATIONS,
     *questions.OPERATIONS,
     *documents.OPERATIONS,
+    *jobs.OPERATIONS,
     *graph.OPERATIONS,
 )
 _log = logging.getLogger(__name__)
@@ -46,7 +48,11 @@ def make_app(server: ServerComponents) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        continuing = asyncio.create_task(server.jobs.start_all())
         yield
+        continuing.cancel()
+        await asyncio.gather(continuing, return_exceptions=True)
+        await server.jobs.close()
         await server.workspaces.close()
 
     routes = [operation.route(server) for operation in OPERATIONS]

@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from quipu.errors import QuipuError
 from quipu.server.access import KEYS_FILE, Access, KeyFile, RateLimit, shared_buckets
+from quipu.server.job_runners import JobRunners
 from quipu.server.metrics import Metrics
 from quipu.server.wire import Problem, RequestRefused, problem_of
 from quipu.server.workspaces import Workspaces
@@ -51,6 +52,7 @@ class ServerComponents:
 
     workspaces: Workspaces
     access: Access
+    jobs: JobRunners
     metrics: Metrics = field(default_factory=Metrics)
     options: ServerOptions = field(default_factory=ServerOptions)
 
@@ -68,7 +70,7 @@ class ServerComponents:
             calls=RateLimit(options.calls_per_minute, calls),
             failures=RateLimit(options.failures_per_minute, failures),
         )
-        return cls(workspaces=workspaces, access=access, options=options)
+        return cls(workspaces=workspaces, access=access, jobs=JobRunners(workspaces), options=options)
 
     def problem(self, error: Exception, request: Request) -> Problem:
         """Return what the sender of a request may know about an error."""

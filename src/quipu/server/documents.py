@@ -1,18 +1,157 @@
-"""Documents: what an index contains, and taking documents out."""
+"""Documents: what an index contains, putting documents in, and taking them out."""
+
+import asyncio
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Annotated, BinaryIO, cast
+
+from pydantic import Field
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message
 
 from quipu.engine import Quipu
+from quipu.errors import InvalidInput
+from quipu.ingest.sources import checked_id, checked_metadata, media_type_of, text_source
 from quipu.model.delta import ChunkFacts
-from quipu.model.document import Document
+from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus, Metadata, SourceDocument
 from quipu.model.results import DocumentDetails, RemoveResult
+from quipu.model.server_state import StoredReply
+from quipu.parse import FILE_TYPES
 from quipu.server.access import Permission
-from quipu.server.operations import operation, operations_of
+from quipu.server.job_runners import ADD
+from quipu.server.jobs import JobStatus, start_job
+from quipu.server.operations import Call, WireBody, operation, operations_of
 from quipu.server.questions import WORKSPACE
+from quipu.server.wire import RequestRefused, json_bytes, parse_json
+
+_IDEMPOTENT_S = 24 * 3_600  # how long a reply to a request with an Idempotency-Key is repeated
+_MEMORY_BYTES = 1 << 20  # of a body; the rest of it is written to disk
+_MAX_FILES = 1_000
+_MAX_KEY_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedDocuments:
+    """Documents that were put into the queue, by id, and the job that reads them; it is null if nothing changed.
+
+    `unchanged` documents are in the index already. `unreadable` are (name, error with remedy).
+    """
+
+    job: JobStatus | None
+    added: tuple[str, ...]
+    updated: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    unreadable: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentPage:
+    """A page of documents; `cursor` asks for the next one, "" if this is the last."""
+
+    documents: tuple[Document, ...]
+    cursor: str
+
+
+class NewText(WireBody):
+    """A text to add as a document. Without an id, its id is made from its content."""
+
+    text: str
+    id: str | None = None
+    title: str = ""
+    metadata: dict[str, str | int | float | bool | tuple[str, ...] | None] = Field(default_factory=dict)
+    media_type: str = "text/markdown"
 
 
 @operation("GET", f"{WORKSPACE}/documents", Permission.READ)
-async def list_documents(kb: Quipu) -> list[Document]:
-    """List the documents with their status."""
-    return await kb.documents()
+async def list_documents(
+    kb: Quipu,
+    *,
+    status: tuple[DocumentStatus, ...] | DocumentStatus = (),
+    prefix: str = "",
+    order: DocumentOrder = DocumentOrder.ID,
+    k: Annotated[int, Field(ge=1, le=1_000)] = 100,
+    cursor: str = "",
+) -> DocumentPage:
+    """List documents page by page, with their status; queued and failed ones, too.
+
+    `prefix` is how the id, the title or the source begins. `cursor` is that of the page before.
+    """
+    statuses = (status,) if isinstance(status, DocumentStatus) else status
+    listing = DocumentListing(statuses=statuses, prefix=prefix, order=order, k=k, after=cursor)
+    documents = await kb.documents(listing)
+    return DocumentPage(documents=tuple(documents), cursor=listing.cursor(documents[-1]) if len(documents) == k else "")
+
+
+@operation("POST", f"{WORKSPACE}/texts", Permission.WRITE, status=202)
+async def add_text(kb: Quipu, call: Call, body: NewText) -> Response:
+    """Add a text. The reply comes at once, with a job; a text with the id of a document replaces it."""
+    source = text_source(body.text, id=body.id, title=body.title, metadata=body.metadata, media_type=body.media_type)
+    return await _add(kb, call, [source], ())
+
+
+@operation(
+    "POST",
+    f"{WORKSPACE}/documents",
+    Permission.WRITE,
+    status=202,
+    reads_body=True,
+    body_media_type="multipart/form-data",
+)
+async def upload_documents(kb: Quipu, call: Call) -> Response:
+    """Upload files, as multipart/form-data: any number of `files`, and `metadata` for all of them as a JSON object.
+
+    The name of a file is its id, with the folders that the client sends. A file with the id of a document replaces it.
+    """
+    async with _limited(call) as request:
+        try:
+            async with request.form(max_files=_MAX_FILES, max_fields=10) as form:
+                metadata = _metadata(form.get("metadata"))
+                files = [part for name, part in form.multi_items() if name == "files" and isinstance(part, UploadFile)]
+                if not files:
+                    raise InvalidInput("There are no files.", remedy="Send them as parts named `files`.")
+                sources: list[SourceDocument] = []
+                unreadable: list[tuple[str, str]] = []
+                for file in files:
+                    name = _safe_name(file.filename or "")
+                    try:
+                        content = await file.read()
+                        sources.append(await asyncio.to_thread(_source, name, content, metadata))
+                    except InvalidInput as error:
+                        unreadable.append((name, str(error)))
+        except MultiPartException as error:
+            raise RequestRefused(400, f"The body is not multipart/form-data: {error.message}") from None
+    return await _add(kb, call, sources, unreadable)
+
+
+@operation(
+    "PUT",
+    f"{WORKSPACE}/documents/{{document:path}}",
+    Permission.WRITE,
+    status=202,
+    reads_body=True,
+    body_media_type="application/octet-stream",
+)
+async def put_document(kb: Quipu, call: Call, document: str, *, title: str = "", metadata: str = "") -> Response:
+    """Add or replace a document by its id. The body is the file; its type follows from the id, else from its bytes.
+
+    `metadata` is a JSON object.
+    """
+    values = _metadata(metadata)
+    with tempfile.SpooledTemporaryFile(_MEMORY_BYTES) as file:
+        async with _limited(call) as request:
+            async for part in request.stream():
+                await asyncio.to_thread(file.write, part)
+        source = await asyncio.to_thread(_source_of_file, document, cast(BinaryIO, file), values, title)
+    return await _add(kb, call, [source], ())
 
 
 @operation("GET", f"{WORKSPACE}/documents/{{document:path}}", Permission.READ)
@@ -33,4 +172,97 @@ async def show_chunk(kb: Quipu, chunk: str) -> ChunkFacts:
     return await kb.chunk(chunk)
 
 
-OPERATIONS = operations_of(list_documents, show_document, remove_document, show_chunk)
+async def _add(
+    kb: Quipu, call: Call, sources: Sequence[SourceDocument], unreadable: Sequence[tuple[str, str]]
+) -> Response:
+    """Put documents into the queue, once for each Idempotency-Key, and return the reply."""
+    key = call.request.headers.get("idempotency-key", "")
+    if len(key) > _MAX_KEY_CHARS:
+        raise RequestRefused(422, f"The Idempotency-Key is longer than {_MAX_KEY_CHARS} characters.")
+    state = await call.server.workspaces.state(call.workspace)
+    digest = _digest(sources, unreadable)
+    if key and (reply := await asyncio.to_thread(state.reply, key, time.time() - _IDEMPOTENT_S)):
+        if reply.digest != digest:
+            raise RequestRefused(422, "This Idempotency-Key was used for another request.", remedy="Make a new key.")
+        return Response(reply.body, reply.status, {"idempotent-replayed": "true"}, "application/json")
+    enqueued = await kb.enqueue(*sources)
+    names = (*enqueued.added, *enqueued.updated)
+    result = AddedDocuments(
+        job=await start_job(call, ADD, names) if names else None,
+        added=enqueued.added,
+        updated=enqueued.updated,
+        unchanged=enqueued.unchanged,
+        unreadable=(*unreadable, *enqueued.unreadable),
+    )
+    body = json_bytes(result)
+    if key:
+        reply = StoredReply(key=key, digest=digest, status=202, body=body, created=time.time())
+        await asyncio.to_thread(state.add_reply, reply, time.time() - _IDEMPOTENT_S)
+    return Response(body, 202, media_type="application/json")
+
+
+@asynccontextmanager
+async def _limited(call: Call) -> AsyncIterator[Request]:
+    """Yield the request of a call with a body that ends in RequestRefused where it is larger than an upload may be."""
+    max_bytes = call.server.options.max_upload_bytes
+    too_large = RequestRefused(
+        413, f"The body is larger than {max_bytes:,} bytes.", remedy="Send fewer files, or raise --max-upload."
+    )
+    size = call.request.headers.get("content-length", "")
+    if size.isdigit() and int(size) > max_bytes:
+        raise too_large
+    n_bytes = 0
+
+    async def receive() -> Message:
+        nonlocal n_bytes
+        message = await call.request.receive()
+        n_bytes += len(message.get("body", b""))
+        if n_bytes > max_bytes:
+            raise too_large
+        return message
+
+    yield Request(call.request.scope, receive)
+
+
+def _source_of_file(name: str, file: BinaryIO, metadata: Metadata, title: str) -> SourceDocument:
+    file.seek(0)
+    return _source(name, file.read(), metadata, title)
+
+
+def _source(name: str, content: bytes, metadata: Metadata, title: str = "") -> SourceDocument:
+    """Return a file as a document. Raises InvalidInput for a name that cannot be an id, or a type that is not read."""
+    media_type = media_type_of(PurePosixPath(checked_id(name)), content, FILE_TYPES)
+    return SourceDocument(
+        id=name, content=content, source=name, media_type=media_type, title=title, metadata=dict(metadata)
+    )
+
+
+def _safe_name(name: str) -> str:
+    """Return the name of an uploaded file as an id: a path without a drive, a root, and steps upwards."""
+    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".", "..")]
+    return "/".join(part for part in parts if not part.endswith(":"))
+
+
+def _metadata(text: object) -> Metadata:
+    """Return metadata that came as JSON text; none for no text."""
+    if not text:
+        return {}
+    values = parse_json(str(text).encode())
+    if not isinstance(values, dict):
+        raise InvalidInput("The metadata is not a JSON object.", remedy='Write it as in {"author": "Polo"}.')
+    return checked_metadata(
+        {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    )
+
+
+def _digest(sources: Sequence[SourceDocument], unreadable: Sequence[tuple[str, str]]) -> str:
+    digest = hashlib.sha256(json.dumps(unreadable).encode())
+    for source in sources:
+        digest.update(json.dumps([source.id, source.title, dict(source.metadata), source.media_type]).encode())
+        digest.update(hashlib.sha256(source.content).digest())
+    return digest.hexdigest()
+
+
+OPERATIONS = operations_of(
+    list_documents, add_text, upload_documents, put_document, show_document, remove_document, show_chunk
+)

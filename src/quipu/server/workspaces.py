@@ -14,6 +14,7 @@ from quipu.errors import InvalidInput
 from quipu.ports.providers import Embedder
 from quipu.server.access import unknown_workspace
 from quipu.settings import Settings
+from quipu.stores.sqlite.server_state import ServerState
 from quipu.wiring import INDEX_FILE, open_embedder, open_engine
 
 ONLY_WORKSPACE = "default"  # the name of the index where a server serves one
@@ -22,10 +23,16 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 
 @dataclass(slots=True)
 class _OpenWorkspace:
-    """An open engine, and how many requests use it now."""
+    """An open engine, the state that the server keeps beside it, and how many requests use them now."""
 
     engine: Quipu
+    state: ServerState
     n_users: int = 0
+
+    async def close(self) -> None:
+        """Close both."""
+        self.state.close()
+        await self.engine.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +107,11 @@ class Workspaces:
             workspace.n_users -= 1
             await self._close_unused()
 
+    async def state(self, name: str) -> ServerState:
+        """Return what the server remembers about a workspace. Raises NotFound where there is no such workspace."""
+        async with self.use(name):
+            return self._open[name].state
+
     async def create(self, name: str) -> None:
         """Create an empty workspace. Raises InvalidInput for a name that is taken or not allowed."""
         path = self._path(name)
@@ -115,8 +127,7 @@ class Workspaces:
         async with self._opening:
             if _has_index(path):
                 raise InvalidInput(f"There is a workspace {name!r}.", remedy="Choose another name, or use this one.")
-            engine = await self._open_engine(path, create=True)
-            self._open[name] = _OpenWorkspace(engine)
+            self._open[name] = await self._open_workspace(path, create=True)
 
     async def delete(self, name: str) -> None:
         """Delete a workspace with all its documents. Raises NotFound, and InvalidInput while requests use it."""
@@ -128,7 +139,7 @@ class Workspaces:
                 raise InvalidInput(f"The workspace {name!r} is in use.", remedy="Wait for its jobs, or cancel them.")
             if workspace:
                 del self._open[name]
-                await workspace.engine.close()
+                await workspace.close()
             path = self._path(name)
             assert path is not None
             await asyncio.to_thread(shutil.rmtree, path)
@@ -137,7 +148,7 @@ class Workspaces:
         """Close every engine."""
         async with self._opening:
             for workspace in self._open.values():
-                await workspace.engine.close()
+                await workspace.close()
             self._open.clear()
 
     def _path(self, name: str) -> Path | None:
@@ -155,15 +166,20 @@ class Workspaces:
             async with self._opening:
                 workspace = self._open.get(name)
                 if workspace is None:
-                    engine = await self._open_engine(path, create=self._places.root is None)
-                    workspace = self._open[name] = _OpenWorkspace(engine)
+                    workspace = await self._open_workspace(path, create=self._places.root is None)
+                    self._open[name] = workspace
         workspace.n_users += 1
         self._open.move_to_end(name)
         return workspace
 
-    async def _open_engine(self, path: Path, *, create: bool) -> Quipu:
+    async def _open_workspace(self, path: Path, *, create: bool) -> _OpenWorkspace:
         settings = self._make_settings(path)
-        return await open_engine(settings, create=create, shared_embedder=await self._embedder(settings))
+        engine = await open_engine(settings, create=create, shared_embedder=await self._embedder(settings))
+        try:
+            return _OpenWorkspace(engine, await asyncio.to_thread(ServerState, path))
+        except BaseException:
+            await engine.close()
+            raise
 
     async def _embedder(self, settings: Settings) -> Embedder | None:
         """Return the embedder to share, None for one that holds connections of its own."""
@@ -178,7 +194,7 @@ class Workspaces:
         """Close the least recently used engines that nobody uses, until few enough are open."""
         surplus = len(self._open) - self._max_open
         for name in [name for name, workspace in self._open.items() if not workspace.n_users][: max(surplus, 0)]:
-            await self._open.pop(name).engine.close()
+            await self._open.pop(name).close()
 
 
 def _has_index(folder: Path) -> bool:

@@ -24,17 +24,17 @@ async def index(tmp_path: Path) -> Path:
 @pytest.fixture
 async def client(index: Path) -> AsyncIterator[httpx.AsyncClient]:
     """Return a client of a server of that index."""
-    service = ServerComponents.of(Workspaces(index=index))
-    async with http_client(service) as client:
+    server = ServerComponents.of(Workspaces(index=index))
+    async with http_client(server) as client:
         yield client
 
 
 class http_client:  # noqa: N801 - used as a function
-    """A client of a service, which is closed after the block."""
+    """A client of a server, which is closed after the block."""
 
-    def __init__(self, service: ServerComponents) -> None:
-        self._service = service
-        transport = httpx.ASGITransport(make_app(service))
+    def __init__(self, server: ServerComponents) -> None:
+        self._server = server
+        transport = httpx.ASGITransport(make_app(server))
         self._client = httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
     async def __aenter__(self) -> httpx.AsyncClient:
@@ -42,4 +42,5 @@ class http_client:  # noqa: N801 - used as a function
 
     async def __aexit__(self, *error: object) -> None:
         await self._client.aclose()
-        await self._service.workspaces.close()
+        await self._server.jobs.close()
+        await self._server.workspaces.close()

@@ -1,0 +1,108 @@
+"""Server state in SQLite: one small file beside the index, shared by all processes of a server."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.pool import NullPool
+
+from quipu.model.server_state import ServerJob, StoredReply
+
+FILE_NAME = ".server.sqlite"
+_MAX_JOBS = 1_000  # finished ones that are remembered
+
+_metadata = sa.MetaData()
+_JOB = sa.Table(
+    "job",
+    _metadata,
+    sa.Column("n", sa.Integer, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("subjects", sa.Text, nullable=False),
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("started_at", sa.Text, nullable=False),
+    sa.Column("finished_at", sa.Text, nullable=False, index=True),
+    sa.Column("stage", sa.Text, nullable=False),
+    sa.Column("n_done", sa.Integer, nullable=False),
+    sa.Column("n_total", sa.Integer, nullable=False),
+    sa.Column("stopped", sa.Text, nullable=False),
+)
+_REPLY = sa.Table(
+    "reply",
+    _metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.Column("created", sa.Float, nullable=False),
+)
+
+
+class ServerState:
+    """The state of one workspace. Every method opens the file for itself, so that any thread may call it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._engine = sa.create_engine(
+            sa.URL.create("sqlite", database=str(folder / FILE_NAME)), poolclass=NullPool, connect_args={"timeout": 30}
+        )
+        with self._writing() as connection:
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+        _metadata.create_all(self._engine)
+
+    def add_job(self, job: ServerJob) -> None:
+        """Remember a job, and forget the oldest of many finished ones."""
+        with self._writing() as connection:
+            connection.execute(sa.insert(_JOB).values({**asdict(job), "subjects": json.dumps(job.subjects)}))
+            old = sa.select(_JOB.c.n).where(_JOB.c.finished_at != "").order_by(_JOB.c.n.desc()).offset(_MAX_JOBS)
+            connection.execute(sa.delete(_JOB).where(_JOB.c.n.in_(old)))
+
+    def job(self, job_id: str) -> ServerJob | None:
+        """Return a job, None if there is none of this id."""
+        jobs = self._jobs(_JOB.c.id == job_id, k=1)
+        return jobs[0] if jobs else None
+
+    def jobs(self, *, k: int = 100, is_unfinished: bool = False) -> Sequence[ServerJob]:
+        """Return the latest jobs, the newest first."""
+        return self._jobs(_JOB.c.finished_at == "" if is_unfinished else sa.true(), k=k)
+
+    def update_jobs(self, ids: Sequence[str], **values: str | int) -> None:
+        """Set fields of jobs."""
+        with self._writing() as connection:
+            connection.execute(sa.update(_JOB).where(_JOB.c.id.in_(ids)).values(values))
+
+    def reply(self, key: str, since: float) -> StoredReply | None:
+        """Return the reply to the request with this key, None if there was none since then."""
+        with self._engine.connect() as connection:
+            row = connection.execute(sa.select(_REPLY).where(_REPLY.c.key == key, _REPLY.c.created >= since)).first()
+        return StoredReply(**row._mapping) if row else None
+
+    def add_reply(self, reply: StoredReply, since: float) -> None:
+        """Remember a reply, and forget those from before."""
+        with self._writing() as connection:
+            connection.execute(sa.delete(_REPLY).where(_REPLY.c.created < since))
+            connection.execute(insert(_REPLY).values(asdict(reply)).on_conflict_do_nothing())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._engine.dispose()
+
+    def _jobs(self, condition: "sa.ColumnElement[bool]", *, k: int) -> list[ServerJob]:
+        query = sa.select(_JOB).where(condition).order_by(_JOB.c.n.desc()).limit(k)
+        with self._engine.connect() as connection:
+            return [_job(row._mapping) for row in connection.execute(query)]
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        with self._engine.begin() as connection:
+            connection.exec_driver_sql("PRAGMA synchronous = NORMAL")
+            yield connection
+
+
+def _job(row: Any) -> ServerJob:
+    values = {name: row[name] for name in ServerJob.__dataclass_fields__}
+    return ServerJob(**{**values, "subjects": tuple(json.loads(row["subjects"]))})

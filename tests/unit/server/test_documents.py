@@ -1,0 +1,198 @@
+"""Documents over HTTP: uploads in every form, jobs, listings, and what wrong requests get."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import quipu
+from quipu.server import ServerComponents, ServerOptions, Workspaces
+from quipu.server.app import make_app
+from quipu.server.wire import with_heartbeat
+from tests.unit.server.conftest import http_client
+
+KB = "/api/v1/workspaces/default"
+
+
+async def finished(client: httpx.AsyncClient, job: dict[str, Any]) -> dict[str, Any]:
+    """Follow a job to its end, and return its last state."""
+    text = (await client.get(f"{KB}/jobs/{job['id']}/events")).text
+    state: dict[str, Any] = json.loads(text.strip().split("\n\n")[-1].partition("data: ")[2])
+    return state
+
+
+async def test_a_text_is_added_by_a_job(client: httpx.AsyncClient) -> None:
+    reply = await client.post(f"{KB}/texts", json={"text": "Mary Somerville taught Ada.", "id": "somerville"})
+    assert reply.status_code == 202
+    assert reply.json()["added"] == ["somerville"]
+    job = await finished(client, reply.json()["job"])
+    assert (job["status"], job["documents"]) == ("finished", {"ready": 1})
+    assert job["finished_at"]
+    answer = (await client.post(f"{KB}/query", json={"question": "Who taught Ada?"})).json()
+    assert "Mary Somerville" in answer["text"]
+
+
+async def test_files_are_uploaded_with_their_names_types_and_metadata(client: httpx.AsyncClient) -> None:
+    reply = await client.post(
+        f"{KB}/documents",
+        files=[
+            ("files", ("notes/a.html", b"<h1>Engines</h1><p>Babbage built the Difference Engine.</p>")),
+            ("files", ("b.csv", b"name,year\nAda,1815\n")),
+            ("files", ("c.png", b"\x89PNG\r\n\x1a\n\0\0")),
+        ],
+        data={"metadata": json.dumps({"project": "engines"})},
+    )
+    assert reply.status_code == 202
+    assert reply.json()["added"] == ["notes/a.html", "b.csv"]
+    assert [name for name, _ in reply.json()["unreadable"]] == ["c.png"]
+    await finished(client, reply.json()["job"])
+    document = (await client.get(f"{KB}/documents/notes/a.html")).json()["document"]
+    assert (document["title"], document["media_type"]) == ("Engines", "text/html")
+    assert document["metadata"]["project"] == "engines"
+
+
+@pytest.mark.parametrize(
+    ("name", "document_id"),
+    [
+        ("../../etc/passwd", "etc/passwd"),
+        ("/etc/passwd", "etc/passwd"),
+        ("C:\\etc\\passwd", "passwd"),  # the parser of forms keeps what follows the last backslash
+        ("./etc/../passwd", "etc/passwd"),
+    ],
+)
+async def test_the_name_of_an_upload_leads_nowhere(client: httpx.AsyncClient, name: str, document_id: str) -> None:
+    reply = await client.post(f"{KB}/documents", files=[("files", (name, b"root:x"))])
+    assert reply.json()["added"] == [document_id]
+
+
+async def test_put_replaces_a_document_by_its_id(client: httpx.AsyncClient) -> None:
+    for text, field in (("Ada met Babbage.", "updated"), ("Ada met Babbage.", "unchanged")):
+        reply = (await client.put(f"{KB}/documents/letters/1.md", content=text.encode())).json()
+        assert reply[field] == ["letters/1.md"]
+        if reply["job"]:
+            await finished(client, reply["job"])
+    chunks = (await client.get(f"{KB}/documents/letters/1.md")).json()["chunks"]
+    assert [chunk["text"] for chunk in chunks] == ["Ada met Babbage."]
+
+
+async def test_a_request_with_the_same_idempotency_key_is_done_once(client: httpx.AsyncClient) -> None:
+    headers = {"idempotency-key": "k1"}
+    first = await client.post(f"{KB}/texts", json={"text": "One.", "id": "one"}, headers=headers)
+    again = await client.post(f"{KB}/texts", json={"text": "One.", "id": "one"}, headers=headers)
+    assert again.json() == first.json()
+    assert again.headers["idempotent-replayed"] == "true"
+    other = await client.post(f"{KB}/texts", json={"text": "Two.", "id": "two"}, headers=headers)
+    assert other.status_code == 422
+
+
+async def test_an_upload_that_is_too_large_is_refused_however_it_is_sent(index: Path) -> None:
+    server = ServerComponents.of(Workspaces(index=index), ServerOptions(max_upload_bytes=1_000))
+
+    async def chunked() -> Any:
+        for _ in range(10):
+            yield b"x" * 500
+
+    async with http_client(server) as client:
+        assert (await client.put(f"{KB}/documents/a.md", content=b"x" * 1_001)).status_code == 413
+        assert (await client.put(f"{KB}/documents/a.md", content=chunked())).status_code == 413
+        files = [("files", ("a.md", b"x" * 1_001))]
+        assert (await client.post(f"{KB}/documents", files=files)).status_code == 413
+        assert (await client.get(f"{KB}/documents/a.md")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "arguments", "status"),
+    [
+        ("POST", "documents", {"data": {"metadata": "{}"}}, 422),
+        ("POST", "documents", {"content": b"x"}, 422),
+        ("POST", "documents", {"files": [("files", ("a.md", b"x"))], "data": {"metadata": "[1]"}}, 422),
+        ("PUT", "documents/a.md?metadata=%7B", {"content": b"x"}, 400),
+        ("PUT", "documents/a.md?metadata=%7B%22a%22%3A%7B%7D%7D", {"content": b"x"}, 422),
+        ("PUT", "documents/a.png", {"content": b"\x89PNG\0"}, 422),
+        ("POST", "texts", {"json": {"text": "x", "id": ""}}, 422),
+        ("POST", "texts", {"json": {"text": "x", "url": "http://localhost/"}}, 422),
+        ("GET", "documents?k=0", {}, 422),
+        ("GET", "documents?order=date", {}, 422),
+        ("GET", "documents?order=title&cursor=x", {}, 422),
+        ("GET", "jobs/none", {}, 404),
+        ("GET", "jobs/none/events", {}, 404),
+        ("POST", "documents/retry", {"json": {"documents": ["none"]}}, 404),
+        ("DELETE", "documents/none", {}, 404),
+    ],
+)
+async def test_a_wrong_request_changes_nothing(
+    client: httpx.AsyncClient, method: str, path: str, arguments: dict[str, Any], status: int
+) -> None:
+    reply = await client.request(method, f"{KB}/{path}", **arguments)
+    assert reply.status_code == status, reply.text
+    assert reply.json()["detail"]
+    assert (await client.get(f"{KB}/status")).json()["n_documents"] == 1
+
+
+async def test_documents_are_listed_page_by_page(client: httpx.AsyncClient) -> None:
+    for name in "abc":
+        await client.post(f"{KB}/texts", json={"text": f"Text {name}.", "id": name})
+    page = (await client.get(f"{KB}/documents?k=2")).json()
+    assert [document["id"] for document in page["documents"]] == ["a", "b"]
+    rest = (await client.get(f"{KB}/documents", params={"k": 2, "cursor": page["cursor"]})).json()
+    assert [document["id"] for document in rest["documents"]] == ["c", "letters/1.md"]
+    ready = (await client.get(f"{KB}/documents?status=ready&status=partial&prefix=letters")).json()
+    assert [document["id"] for document in ready["documents"]] == ["letters/1.md"]
+
+
+async def test_a_client_that_comes_back_gets_no_state_twice(client: httpx.AsyncClient) -> None:
+    job = (await client.post(f"{KB}/texts", json={"text": "One.", "id": "one"})).json()["job"]
+    await finished(client, job)
+    events = (await client.get(f"{KB}/jobs/{job['id']}/events")).text
+    last = events.partition("id: ")[2].partition("\n")[0]
+    again = await client.get(f"{KB}/jobs/{job['id']}/events", headers={"last-event-id": last})
+    assert again.text == ""
+
+
+async def test_work_that_another_server_left_continues_at_the_start(index: Path) -> None:
+    async with quipu.open(index) as kb:
+        await kb.enqueue(quipu.SourceDocument(id="left.md", content=b"Ada left this."))
+    server = ServerComponents.of(Workspaces(index=index))
+    app = make_app(server)
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            status = ""
+            while status != "ready":  # each look gives the work a turn
+                status = (await client.get(f"{KB}/documents/left.md")).json()["document"]["status"]
+
+
+async def test_a_job_that_a_model_stops_says_why(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unavailable(*_: object) -> None:
+        raise quipu.Unavailable("The model is away.", remedy="Start it.")
+
+    monkeypatch.setattr("quipu.engine.Quipu.resume", unavailable)
+    async with http_client(ServerComponents.of(Workspaces(index=index))) as client:
+        job = (await client.post(f"{KB}/texts", json={"text": "One.", "id": "one"})).json()["job"]
+        state = await finished(client, job)
+        assert (state["status"], state["stopped"]) == ("stopped", "The model is away. Start it.")
+        assert state["documents"] == {"queued": 1}
+        cancelled = (await client.post(f"{KB}/jobs/{job['id']}/cancel")).json()
+        assert cancelled["documents"] == {}
+
+
+async def test_derivations_are_refreshed_by_a_job(client: httpx.AsyncClient) -> None:
+    job = (await client.post(f"{KB}/refresh", json={"names": ["sentences"]})).json()
+    assert (await finished(client, job))["status"] == "finished"
+    status = (await client.get(f"{KB}/status")).json()
+    assert {state["name"]: state["freshness"] for state in status["derivations"]}["sentences"] == "fresh"
+    unknown = (await client.post(f"{KB}/refresh", json={"names": ["nothing"]})).json()
+    assert "nothing" in (await finished(client, unknown))["stopped"]
+
+
+async def test_a_silent_stream_is_kept_open_by_heartbeats() -> None:
+    async def slow() -> Any:
+        await asyncio.sleep(0.05)
+        yield b"piece"
+
+    pieces = [piece async for piece in with_heartbeat(slow(), b"beat", 0.01)]
+    assert pieces[0] == b"beat"
+    assert pieces[-1] == b"piece"
