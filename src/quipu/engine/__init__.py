@@ -32,7 +32,6 @@ from quipu.engine.status import DerivationStates, plan_refresh, read_status
 from quipu.ingest.queue import EnqueueResult, enqueue_documents, remove_documents
 from quipu.ingest.sources import FoundSource, text_source
 from quipu.model.answer import Answer, AnswerPiece, Comparison, PieceSink
-from quipu.model.chunking import Chunking
 from quipu.model.delta import Delta
 from quipu.model.derivation import DerivationState
 from quipu.model.document import Metadata, SourceDocument
@@ -85,33 +84,35 @@ class Quipu(Lookups, GraphPages):
 
     async def add(
         self,
+        /,
         *sources: str | Path | SourceDocument,
         root: Path | None = None,
         metadata: Metadata | None = None,
-        chunking: Chunking | None = None,
-        reread: bool = False,
+        max_cost: float = 0.0,
         on_event: EventSink = ignore_event,
+        **options: Unpack[ReadingOptions],
     ) -> AddResult:
         """Add files, folders or documents, and finish the queue; return when all of them can be queried.
 
         A file's id is its path below `root`, by default the folder that holds the index: adding a changed file updates
         its document, and adding the same file again costs nothing. A file that cannot be read is part of the result,
-        not an error. `chunking` overrides rules and settings. Documents that were read with another model or other
-        settings stay as they are unless `reread` is set. Raises NotFound for a path that does not exist.
+        not an error. `options` are `chunking`, which overrides rules and settings, and `reread`: documents that were
+        read with another model or other settings stay as they are without it. At `max_cost` (money; 0: no limit), as
+        at the budget, work stops and is kept, and the result says so. Raises NotFound for a path that does not exist.
         """
-        run = IngestRun(self._components, on_event)
+        run = IngestRun(self._components.within(max_cost), on_event)
         documents = collect_sources(sources, self._components, root, metadata)
         with span("quipu.add"):
-            enqueued = await self._enqueue(documents, run, chunking, reread=reread)
+            enqueued = await self._enqueue(documents, run, **options)
             return await self._finish(enqueued, run)
 
     async def enqueue(
         self,
+        /,
         *sources: str | Path | SourceDocument,
         root: Path | None = None,
         metadata: Metadata | None = None,
-        chunking: Chunking | None = None,
-        reread: bool = False,
+        **options: Unpack[ReadingOptions],
     ) -> EnqueuedDocuments:
         """Put files, folders or documents into the queue, durably, and return at once; `resume` works through it.
 
@@ -119,7 +120,7 @@ class Quipu(Lookups, GraphPages):
         """
         run = IngestRun(self._components)
         documents = collect_sources(sources, self._components, root, metadata)
-        enqueued = await self._enqueue(documents, run, chunking, reread=reread)
+        enqueued = await self._enqueue(documents, run, **options)
         return EnqueuedDocuments(
             added=tuple(enqueued.added),
             updated=tuple(enqueued.updated),
@@ -128,11 +129,12 @@ class Quipu(Lookups, GraphPages):
         )
 
     async def _enqueue(
-        self, documents: Iterable[FoundSource], run: IngestRun, chunking: Chunking | None, *, reread: bool
+        self, documents: Iterable[FoundSource], run: IngestRun, /, **options: Unpack[ReadingOptions]
     ) -> EnqueueResult:
         config = run.components.ingest_config
         check = partial(self._model_check.check, run.components.models, config.extractor)
-        config = config.with_chunking(chunking)
+        config = config.with_chunking(options.get("chunking"))
+        reread = options.get("reread", False)
         return await enqueue_documents(documents, self._store, config, run.on_event, check, reread=reread)
 
     async def estimate(
@@ -204,9 +206,9 @@ class Quipu(Lookups, GraphPages):
         refresh = partial(self._refresh, run, RefreshScope())
         return await ingest_imported_graph(graph, run, self._lease(run.components), refresh)
 
-    async def resume(self, on_event: EventSink = ignore_event) -> AddResult:
-        """Work through the queue, including work that a dead process left unfinished."""
-        return await self._finish(EnqueueResult(), IngestRun(self._components, on_event))
+    async def resume(self, on_event: EventSink = ignore_event, *, max_cost: float = 0.0) -> AddResult:
+        """Work through the queue, including work that a dead process left unfinished; `max_cost` is that of `add`."""
+        return await self._finish(EnqueueResult(), IngestRun(self._components.within(max_cost), on_event))
 
     async def remove(self, ids: Sequence[str], on_event: EventSink = ignore_event) -> RemoveResult:
         """Remove documents with all facts that no other document states. Raises NotFound naming unknown ids."""
@@ -231,16 +233,24 @@ class Quipu(Lookups, GraphPages):
         return (await self._store.commit(Delta(retry=ids))).n_retried
 
     async def refresh(
-        self, names: Sequence[str] = (), *, rebuild: bool = False, on_event: EventSink = ignore_event
+        self,
+        names: Sequence[str] = (),
+        *,
+        rebuild: bool = False,
+        on_event: EventSink = ignore_event,
+        max_cost: float = 0.0,
     ) -> RefreshResult:
         """Bring derived data up to date: summaries, vectors, and every derivation that exists or is named here.
 
         A named derivation and all it needs are computed, and from then on `add` and `remove` keep them up to date. With
         `rebuild` the named derivations are computed from the start; without names, everything is, with full text and
-        links, but imported data stays as it came. If the budget is spent or a model does not answer, the result says
-        so, and the next refresh does the rest. Raises NotFound for an unknown name.
+        links, but imported data stays as it came. If the budget or `max_cost` (money; 0: no limit) is spent or a model
+        does not answer, the result says so, and the next refresh does the rest. Raises NotFound for an unknown name.
         """
-        run = IngestRun(self._components, on_event)
+        run = IngestRun(self._components.within(max_cost), on_event)
+        return await self._refreshed(run, names, rebuild=rebuild)
+
+    async def _refreshed(self, run: IngestRun, names: Sequence[str], *, rebuild: bool = False) -> RefreshResult:
         if rebuild and not names:
             await self._store.commit(Delta(rebuild_text=True))
         scope = RefreshScope(names=unique_ids(names), rebuild=rebuild)
@@ -276,35 +286,38 @@ class Quipu(Lookups, GraphPages):
     async def query(self, /, query: str | Query, **options: Unpack[QueryOptions]) -> Answer:
         """Answer a question; `options` are those of QueryOptions. The trace says how the answer was found.
 
+        At `max_cost`, as at the budget, no more calls are made: passages are quoted, and a note says why. Without
+        `may_fall_back`, OverBudget is raised.
         Raises Stale, before any model is asked, where the strategy needs a derivation that is missing: the remedy names
         the command that makes it, and the cost. Raises Overloaded where `max_waiting_questions` wait already.
         """
-        return await self._answer(await self._prepared_query(query, options))
+        return await self._answer(*self._query(query, options))
 
     async def stream(self, /, query: str | Query, **options: Unpack[QueryOptions]) -> AsyncGenerator[AnswerPiece, None]:
         """Yield an answer in pieces while it is made: stages, text, and in the last piece the whole answer."""
-        prepared = await self._prepared_query(query, options)
-        async with aclosing(stream_answer(partial(self._answer, prepared))) as pieces:
+        async with aclosing(stream_answer(partial(self._answer, *self._query(query, options)))) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def retrieve(self, /, query: str | Query, **options: Unpack[QueryOptions]) -> Evidence:
         """Return the evidence for a question: ids, scores and reasons, without an answer."""
-        return await find_evidence(await self._prepared_query(query, options), self._components, self._states)
+        return await find_evidence(*await self._prepared(query, options), self._states)
 
     async def passages(self, /, query: str | Query, **options: Unpack[QueryOptions]) -> list[RetrievedPassage]:
         """Return the passages that a strategy ranks for a question, best first, each with its text and document."""
-        return await find_passages(await self._prepared_query(query, options), self._components, self._states)
+        return await find_passages(*await self._prepared(query, options), self._states)
 
     async def compare(
         self, /, query: str | Query, strategies: Sequence[str] = (), **options: Unpack[QueryOptions]
     ) -> Comparison:
         """Ask several strategies the same question, by default all that can run, and return what each found.
 
-        A strategy that fails is listed with its error. Raises InvalidInput for an unknown strategy.
+        A strategy that fails is listed with its error; all of them share `max_cost`. Raises InvalidInput for an unknown
+        strategy.
         """
-        query, names = self._query(query, options), unique_ids(strategies)
-        return await compare_strategies(query, names, self.query, self._components, self._states)
+        query, components = self._query(query, options)
+        answer = partial(self._answer, components=components)
+        return await compare_strategies(query, unique_ids(strategies), answer, components, self._states)
 
     async def explain(
         self, /, query: str | Query, *, chunk: str = "", rank: int | None = None, **options: Unpack[QueryOptions]
@@ -313,8 +326,9 @@ class Quipu(Lookups, GraphPages):
 
         Raises NotFound for an unknown chunk and for a rank beyond the evidence, InvalidInput where both are given.
         """
-        prepared, choice = await self._prepared_query(query, options), ChunkChoice(chunk=chunk, rank=rank)
-        async with search(prepared, self._components, self._states) as result:
+        choice = ChunkChoice(chunk=chunk, rank=rank)
+        prepared, components = await self._prepared(query, options)
+        async with search(prepared, components, self._states) as result:
             return await explain(prepared, result.evidence.with_notes(result.stale), result.view, choice)
 
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
@@ -328,20 +342,29 @@ class Quipu(Lookups, GraphPages):
 
         A query with `auto_refresh` does this before it is asked. Raises Stale where they could not be made.
         """
-        strategy = strategy_named(self._query(query, options).strategy)
-        return await self._states.make_missing(strategy, partial(self.refresh, on_event=on_event))
+        return await self._prepare(*self._query(query, options), on_event)
 
-    async def _answer(self, query: Query, on_piece: PieceSink = ignore_piece) -> Answer:
-        return await answer_question(query, self._components, self._states, on_piece)
+    async def _prepare(
+        self, query: Query, components: Components, on_event: EventSink = ignore_event
+    ) -> RefreshResult | None:
+        refresh = partial(self._refreshed, IngestRun(components, on_event))
+        return await self._states.make_missing(strategy_named(query.strategy), refresh)
 
-    async def _prepared_query(self, query: str | Query, options: QueryOptions) -> Query:
-        prepared = self._query(query, options)
+    async def _answer(self, query: Query, components: Components, on_piece: PieceSink = ignore_piece) -> Answer:
+        if query.auto_refresh:
+            await self._prepare(query, components)
+        return await answer_question(query, components, self._states, on_piece)
+
+    async def _prepared(self, query: str | Query, options: QueryOptions) -> tuple[Query, Components]:
+        """Return the query, after the derivations it needs were made if it asks for that, and what it may use."""
+        prepared, components = self._query(query, options)
         if prepared.auto_refresh:
-            await self.prepare(prepared)
-        return prepared
+            await self._prepare(prepared, components)
+        return prepared, components
 
-    def _query(self, query: str | Query, options: QueryOptions) -> Query:
-        return build_query(self._components.make_query, query, options)
+    def _query(self, query: str | Query, options: QueryOptions) -> tuple[Query, Components]:
+        prepared = build_query(self._components.make_query, query, options)
+        return prepared, self._components.within(prepared.max_cost)
 
     # ---- looking around
 

@@ -1,5 +1,6 @@
 """Components: everything an engine is made of, the models it may ask, and the counters of their calls."""
 
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,17 +10,18 @@ from quipu.derive.catalog import CATALOG
 from quipu.derive.derivation import Derivation, DerivationContext
 from quipu.derive.summaries import SummaryOptions
 from quipu.engine.reopenable_view import RetrievalTurns
+from quipu.errors import InvalidInput
 from quipu.ingest.documents import IngestConfig
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.event import EventSink, ignore_event
 from quipu.model.query import Query
-from quipu.model.usage import Price
+from quipu.model.usage import MICRO, USD, Price, SpendingLimit
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, Tokenizer, ignore_text
 from quipu.ports.store import Store
 from quipu.ports.topology import TopologyIndex
 from quipu.ports.vector_index import VectorIndex
-from quipu.wrap.meter import Meter
+from quipu.wrap.meter import Meter, SpendingBudget
 
 if TYPE_CHECKING:
     from quipu.wrap.chain import EmbedderChain, LLMChain, RerankerChain
@@ -47,6 +49,7 @@ class Models:
     documents need and counts these calls by the meter it is given. It raises Unavailable where a model does not answer,
     and returns notes for the user. `n_ahead` is how many calls wait for a reply at once while summaries and reports are
     written. `reader` returns the extractor that counts its calls by a meter; None where the extractor asks no model.
+    `currency` is that of all prices.
     """
 
     meter: Meter = field(default_factory=Meter)
@@ -58,6 +61,7 @@ class Models:
     check: Callable[[Meter], Awaitable[tuple[str, ...]]] = check_nothing
     reader: Callable[[Meter], Extractor] | None = None
     n_ahead: int = 1
+    currency: str = USD
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
 
     @property
@@ -121,6 +125,19 @@ class Components:
     def context_tokenizer(self) -> Tokenizer:
         """What counts the tokens of contexts."""
         return self.tokenizer or self.ingest_config.tokenizer
+
+    def within(self, max_cost: float) -> "Components":
+        """Return the same components, whose models may cost at most `max_cost` units of money; 0: as these.
+
+        The limits of these components hold, too. Raises InvalidInput for what is no amount of money.
+        """
+        if not max_cost:
+            return self
+        if not 0 < max_cost < math.inf:
+            raise InvalidInput(f"max_cost = {max_cost!r} is not allowed.", remedy="Use a positive number, or 0.")
+        limit = SpendingLimit(cost=round(max_cost * MICRO), currency=self.models.currency)
+        meter = self.models.meter.child(budget=SpendingBudget(limit))
+        return replace(self, models=replace(self.models, meter=meter))
 
     def derivation_context(self, on_event: EventSink = ignore_event) -> DerivationContext:
         """Return what derivations are computed with."""

@@ -374,6 +374,9 @@ class Query:
     auto_refresh: bool = option(
         False, "First compute the derivations that the strategy needs; this may cost calls of a model."
     )
+    max_cost: float = option(
+        0.0, "Maximum money for models, within the budget; 0: no limit of its own.", between=(0.0, 1_000_000.0)
+    )
     prompts: tuple[PromptText, ...] = ()
     search_text: str = ""
     model_keywords: Keywords = field(default_factory=Keywords)

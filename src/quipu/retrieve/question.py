@@ -60,6 +60,7 @@ class QueryOptions(TypedDict, total=False):
     may_fall_back: bool
     with_answer: bool
     auto_refresh: bool
+    max_cost: float
 
     match_names: bool
     max_name_share: float

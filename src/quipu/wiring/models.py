@@ -88,6 +88,7 @@ def open_models(
         local_reranker=local_reranker,
         reading=builder.extraction_model(extraction_model) if extraction_model else ExtractionModel(),
         check=combine_checks(checks),
+        currency=settings.currency,
         n_ahead=max((model.concurrency for model in writers), default=1),
         closing=(
             *(chat.aclose for chat in chats if isinstance(chat, OpenAIChat)),

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 Attribute = str | int | float | bool
 
-_REMEDY = "Everything paid for is kept: go on with another budget, as in --budget 5.00."
+_REMEDY = "Everything paid for is kept: go on with another budget (--budget 5.00) or max_cost."
 
 
 def utc_day() -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quipu.engine import Quipu
-from quipu.errors import OverBudget, Unavailable
+from quipu.errors import InvalidInput, OverBudget, Unavailable
 from quipu.model.chat import Role
 from quipu.model.document import DocumentStatus
 from quipu.model.event import Event, Progress, Spending
@@ -147,6 +147,55 @@ async def test_a_budget_ends_the_work_with_a_report_and_more_goes_on(tmp_path: P
     asked = [each.key for each in server.stats().requests if each.kind is RequestKind.EXTRACT]
     assert len(asked) > n_read
     assert len(asked) - len(set(asked)) <= 1  # only the check of the model is asked by each process
+
+
+async def test_a_question_over_its_own_limit_is_answered_by_quotes_or_refused(
+    tmp_path: Path, server: ServerHandle, kb: Quipu
+) -> None:
+    question = "Who founded the Yuan dynasty?"
+    async with await open_engine(_settings(tmp_path, server.base_url, price=(PRICE,))) as limited:
+        answer = await limited.query(question, max_cost=0.000_001)
+        assert (answer.generator, answer.usage) == ("extractive", ())
+        assert "The budget of 0.000001 USD does not allow another call" in answer.notes[0]
+        with pytest.raises(OverBudget, match=r"0\.000001 USD .*, and the next call may take"):
+            await limited.query(question, max_cost=0.000_001, may_fall_back=False)
+        with pytest.raises(OverBudget):
+            async for _ in limited.stream(question, max_cost=0.000_001, may_fall_back=False):
+                pass
+        assert (await limited.query(question, max_cost=1.0)).generator != "extractive"
+        assert (await limited.query(question + " ")).generator != "extractive"  # others have no such limit
+
+
+async def test_the_limit_of_a_question_holds_within_the_budget_of_the_index(
+    tmp_path: Path, server: ServerHandle, kb: Quipu
+) -> None:
+    settings = _settings(tmp_path, server.base_url, price=(PRICE,), budget="0.000001")
+    async with await open_engine(settings) as poor:
+        with pytest.raises(OverBudget, match=r"The budget of 0\.000001 USD"):
+            await poor.query("Who founded the Yuan dynasty?", max_cost=5.0, may_fall_back=False)
+
+
+async def test_strategies_that_are_compared_share_one_limit(tmp_path: Path, server: ServerHandle, kb: Quipu) -> None:
+    question, one_answer = "Who was Marco Polo?", 0.0053  # more than one answer may take, and less than two
+    names = ("ppr", "lexical")
+    async with await open_engine(_settings(tmp_path, server.base_url, price=(PRICE,))) as limited:
+        alone = [await limited.query(f"{question} ({name})", strategy=name, max_cost=one_answer) for name in names]
+        assert "extractive" not in [answer.generator for answer in alone]
+        rows = (await limited.compare(question, names, max_cost=one_answer)).results
+    assert len({row.answer.prompt for row in rows if row.answer}) == len(names)
+    assert [row.answer.generator for row in rows if row.answer].count("extractive") == 1
+
+
+async def test_what_a_limit_of_one_add_stops_another_call_finishes(tmp_path: Path, server: ServerHandle) -> None:
+    async with await open_engine(_settings(tmp_path, server.base_url, price=(PRICE,))) as kb:
+        report = await kb.add(await _texts(tmp_path), root=tmp_path, max_cost=0.01)
+        assert "The budget of 0.01 USD does not allow another call" in report.stopped
+        assert report.n_waiting > 0
+        assert 0 < total(report.usage).cost <= 10_000
+        report = await kb.resume()
+        assert (report.stopped, report.n_waiting) == ("", 0)
+        with pytest.raises(InvalidInput, match="max_cost = -1"):
+            await kb.resume(max_cost=-1)
 
 
 async def test_events_name_the_document_and_tell_what_the_call_has_spent(tmp_path: Path, server: ServerHandle) -> None:
