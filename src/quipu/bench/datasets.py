@@ -2,7 +2,8 @@
 
 import csv
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +22,8 @@ from quipu.text.words import content_terms, content_terms_of, split_words
 RECORDED_FILE = "extraction.jsonl"
 MIN_TERMS, MAX_TERMS = 4, 40  # content words of a sentence that a question is made from
 MAX_CHUNKS_OF_BRIDGE = 12  # a name in more chunks says too little about which one is meant
-N_SECOND_WORDS = 3  # words of the second sentence in a question about two passages
+N_FIRST_WORDS, N_SECOND_WORDS = 3, 2  # words of each sentence in a question about two passages
+MAX_DOCUMENTS = 1_000  # of those questions are made from
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,25 +229,34 @@ class _Fact:
     names: tuple[EntityMention, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sample:
+    """Chunks of documents in random order, and in how many of them each word is."""
+
+    chunk_ids: tuple[str, ...]
+    n_chunks_by_word: Mapping[str, int]
+
+
 async def own_questions(kb: quipu.Quipu, n: int, seed: int) -> tuple[GoldQuestion, ...]:
     """Return up to `n` questions, half about one passage and half about two, with ids of chunks as gold.
 
     A question about one passage has names and some words of a sentence; its answer is another name there. A question
-    about two passages describes a name by a sentence of the first and asks for a fact in the second, which names it,
-    too: neither passage is enough. The same index, number and seed give the same questions.
+    about two passages describes a name by a few words of the first and asks for a fact in the second, which has that
+    name, too: neither passage is enough. Of the second it has the commonest words, since people ask for what they do
+    not know. The same index, number and seed give the same questions.
     """
     chooser = random.Random(seed)
-    chunk_ids = await _shuffled_chunk_ids(kb, chooser)
+    sample = await _sample(kb, chooser)
     one: list[GoldQuestion] = []
     two: list[GoldQuestion] = []
     n_two = n // 2
-    for chunk_id in chunk_ids:
+    for chunk_id in sample.chunk_ids:
         if len(two) >= n_two and len(one) + len(two) >= n:
             break
         fact = _fact(await kb.chunk(chunk_id), chooser)
         if fact is None:
             continue
-        question = await _about_two(kb, fact, chooser) if len(two) < n_two and len(two) <= len(one) else None
+        question = await _about_two(kb, fact, sample, chooser) if len(two) < n_two and len(two) <= len(one) else None
         if question:
             two.append(question)
         elif len(one) < n:
@@ -253,15 +264,17 @@ async def own_questions(kb: quipu.Quipu, n: int, seed: int) -> tuple[GoldQuestio
     return (*one[: max(n - len(two), 0)], *two)
 
 
-async def _shuffled_chunk_ids(kb: quipu.Quipu, chooser: random.Random) -> list[str]:
+async def _sample(kb: quipu.Quipu, chooser: random.Random) -> _Sample:
     documents = [document for document in await kb.documents() if document.status == DocumentStatus.READY]
     chooser.shuffle(documents)
-    ids = []
-    for document in documents:
-        chunks = (await kb.document(document.id)).chunks
-        ids += [chunk.id for chunk in chunks]
-    chooser.shuffle(ids)
-    return ids
+    chunk_ids: list[str] = []
+    n_chunks_by_word: Counter[str] = Counter()
+    for document in documents[:MAX_DOCUMENTS]:
+        for chunk in (await kb.document(document.id)).chunks:
+            chunk_ids.append(chunk.id)
+            n_chunks_by_word.update(set(_words(chunk.text, ())))
+    chooser.shuffle(chunk_ids)
+    return _Sample(chunk_ids=tuple(chunk_ids), n_chunks_by_word=n_chunks_by_word)
 
 
 def _fact(facts: ChunkFacts, chooser: random.Random, name: str = "") -> _Fact | None:
@@ -284,7 +297,7 @@ def _about_one(fact: _Fact, chooser: random.Random) -> GoldQuestion:
     return _question("one", fact, " ".join((*names, *some)), answer.surface, [fact.chunk.id])
 
 
-async def _about_two(kb: quipu.Quipu, fact: _Fact, chooser: random.Random) -> GoldQuestion | None:
+async def _about_two(kb: quipu.Quipu, fact: _Fact, sample: _Sample, chooser: random.Random) -> GoldQuestion | None:
     """Return a question about a name in `fact` and in a passage of another document, None if there is none."""
     for bridge in chooser.sample(fact.names, len(fact.names)):
         chunks = [chunk for chunk, _ in (await kb.entity(bridge.key)).chunks]
@@ -295,11 +308,12 @@ async def _about_two(kb: quipu.Quipu, fact: _Fact, chooser: random.Random) -> Go
         answers = [mention for mention in second.names if mention.key != bridge.key] if second else []
         if second and answers:
             answer = chooser.choice(answers)
-            names = [mention.surface for mention in fact.names if mention.key != bridge.key]
-            words = _words(fact.sentence, [mention.surface for mention in fact.names])
-            second_words = _words(second.sentence, [mention.surface for mention in (*second.names, *fact.names)])
-            picked = sorted(chooser.sample(range(len(second_words)), min(N_SECOND_WORDS, len(second_words))))
-            text = " ".join((*names, *words, *(second_words[place] for place in picked)))
+            names = [mention.surface for mention in fact.names if mention.key not in (bridge.key, answer.key)]
+            hidden = [mention.surface for mention in (*second.names, *fact.names)]
+            words = _words(fact.sentence, hidden)
+            first_words = chooser.sample(words, min(N_FIRST_WORDS, len(words)))
+            common = sorted(_words(second.sentence, hidden), key=lambda word: -sample.n_chunks_by_word[word])
+            text = " ".join((*names[:1], *first_words, *common[:N_SECOND_WORDS]))
             return _question("two", fact, text, answer.surface, [fact.chunk.id, second.chunk.id])
     return None
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from quipu.settings import Settings
 
 FEW_QUESTIONS = 30  # with fewer, differences between strategies are mostly chance
+CHEAPER = 0.7  # times the cost of another strategy; times differ by less from run to run
 OUTPUT_TOKENS = 300  # of a written answer, assumed for the estimate
 SEED = 1
 BY_RETRIEVAL = ("R@5", "R@2", "R@10", "R@20", "All@8", "MRR", "nDCG@10", "in context")
@@ -354,7 +355,7 @@ def _choice(comparison: "StrategyComparison") -> list[Text]:
         rivals = ", ".join(f"{name} ({best.lead[name].value:.1f} behind)" for name in comparison.as_good)
         lines.append(styled(f"Not clearly worse, the difference may be chance: {rivals}."))
         cheapest = min((best.name, *comparison.as_good), key=lambda name: _price(score_by_name[name]))
-        if cheapest != best.name:
+        if _is_much_cheaper(score_by_name[cheapest], score_by_name[best.name]):
             lines.append(styled(f"Of these, {cheapest} costs the least for a question."))
     elif best.lead:
         lines.append(styled("Every other strategy is worse by more than chance."))
@@ -366,3 +367,9 @@ def _choice(comparison: "StrategyComparison") -> list[Text]:
 
 def _price(score: "StrategyScore") -> tuple[float, float, str]:
     return score.costs.get("money", 0.0) / MICRO, score.costs.get("CPU ms", 0.0), score.strategy
+
+
+def _is_much_cheaper(score: "StrategyScore", other: "StrategyScore") -> bool:
+    """Return whether a question costs clearly less money, or, for the same money, clearly less processor time."""
+    (own_money, own_ms, _), (other_money, other_ms, _) = _price(score), _price(other)
+    return own_money < CHEAPER * other_money or (own_money == other_money and own_ms < CHEAPER * other_ms)
