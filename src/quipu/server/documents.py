@@ -5,17 +5,18 @@ import hashlib
 import json
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, BinaryIO, cast
+from urllib.parse import quote
 
 from pydantic import Field
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Message
 
 from quipu.engine import Quipu
@@ -160,6 +161,35 @@ async def show_document(kb: Quipu, document: str) -> DocumentDetails:
     return await kb.document(document)
 
 
+@operation("GET", f"{WORKSPACE}/texts/{{document:path}}", Permission.READ, media_type="text/plain")
+async def show_text(kb: Quipu, document: str) -> Response:
+    """Return the whole text of a document: chunks and citations stand in it at their offsets, in code points."""
+    return Response((await kb.text(document)).encode("utf-8", "replace"), media_type="text/plain; charset=utf-8")
+
+
+@operation("GET", f"{WORKSPACE}/originals/{{document:path}}", Permission.READ, media_type="application/octet-stream")
+async def download_original(kb: Quipu, call: Call, document: str) -> Response:
+    """Download the file that a document was read from. A browser saves it, and never opens it as a page."""
+    parts = _original(call, document)
+    first = await anext(parts, b"")  # so that a file that is not there is an error, not an empty reply
+    name = quote(PurePosixPath(document).name)
+    headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
+    return StreamingResponse(_chained(first, parts), 200, headers, "application/octet-stream")
+
+
+async def _original(call: Call, document: str) -> AsyncGenerator[bytes, None]:
+    async with call.use(call.workspace) as kb, aclosing(kb.original(document)) as parts:
+        async for part in parts:
+            yield part
+
+
+async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    yield first
+    async with aclosing(rest):
+        async for part in rest:
+            yield part
+
+
 @operation("DELETE", f"{WORKSPACE}/documents/{{document:path}}", Permission.WRITE)
 async def remove_document(kb: Quipu, document: str) -> RemoveResult:
     """Remove a document with all facts that no other document states."""
@@ -264,5 +294,13 @@ def _digest(sources: Sequence[SourceDocument], unreadable: Sequence[tuple[str, s
 
 
 OPERATIONS = operations_of(
-    list_documents, add_text, upload_documents, put_document, show_document, remove_document, show_chunk
+    list_documents,
+    add_text,
+    upload_documents,
+    put_document,
+    show_document,
+    show_text,
+    download_original,
+    remove_document,
+    show_chunk,
 )
