@@ -185,6 +185,7 @@ class BlockingQuipu:
     refresh = _blocking(Quipu.refresh)
     plan = _blocking(Quipu.plan)
     drop = _blocking(Quipu.drop)
+    embed = _blocking(Quipu.embed)
     reembed = _blocking(Quipu.reembed)
     purge = _blocking(Quipu.purge)
 

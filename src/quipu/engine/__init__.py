@@ -52,6 +52,7 @@ from quipu.model.usage import Estimate, UsageRow
 from quipu.retrieve import strategy_named
 from quipu.retrieve.explanation import ChunkChoice, explain
 from quipu.retrieve.question import QueryOptions, build_query
+from quipu.wrap.embedder import Vectors
 from quipu.wrap.meter import span
 
 __all__ = ["Components", "Quipu"]
@@ -276,6 +277,10 @@ class Quipu(Lookups, GraphPages):
             n_embedded = await embed_stale(self._store, embedder, run.on_event)
         await self._refresh(run, RefreshScope(with_derivations=False))
         return n_embedded
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return a unit vector for each text, shape [n, dimension], by the embedder of the index; nothing is kept."""
+        return await IngestRun(self._components, ignore_event).components.embedder.embed(texts)
 
     async def purge(self) -> int:
         """Delete cached replies that no live document needs, and other leftovers; return the number of rows."""

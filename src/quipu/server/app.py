@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import quipu
-from quipu.server import administration, documents, graph, jobs, questions
+from quipu.server import administration, documents, graph, jobs, ollama_api, openai_api, questions
 from quipu.server.components import ServerComponents
 from quipu.server.openapi import openapi_document
 from quipu.server.operations import Operation, OperationEndpoint
@@ -28,6 +28,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *documents.OPERATIONS,
     *jobs.OPERATIONS,
     *graph.OPERATIONS,
+    *openai_api.OPERATIONS,
+    *ollama_api.OPERATIONS,
 )
 _log = logging.getLogger(__name__)
 # Nothing of the server may be framed, guessed to be another type, or load code from elsewhere.

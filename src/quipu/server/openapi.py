@@ -8,7 +8,7 @@ from pydantic import BaseModel, TypeAdapter
 from starlette.responses import Response
 
 from quipu.server.operations import Operation
-from quipu.server.wire import Problem
+from quipu.server.wire import Problem, problem_response
 
 _REFERENCE = "#/components/schemas/{model}"
 _Mode = Literal["validation", "serialization"]
@@ -56,10 +56,7 @@ def _entry(operation: Operation, schemas: Mapping[tuple[str, str], Any]) -> dict
         "tags": [operation.subject],
         "responses": {
             str(operation.status): {"description": "The result.", "content": {operation.media_type: content}},
-            "default": {
-                "description": "An error, with its remedy.",
-                "content": {"application/problem+json": {"schema": schemas["problem", "serialization"]}},
-            },
+            "default": _error_response(operation, schemas),
         },
     }
     if description:
@@ -73,6 +70,13 @@ def _entry(operation: Operation, schemas: Mapping[tuple[str, str], Any]) -> dict
         entry["security"] = [{"key": []}]
         entry["x-permission"] = operation.permission.value
     return entry
+
+
+def _error_response(operation: Operation, schemas: Mapping[tuple[str, str], Any]) -> dict[str, Any]:
+    if operation.render_error is not problem_response:
+        return {"description": "An error, in the form of this API.", "content": {"application/json": {}}}
+    content = {"application/problem+json": {"schema": schemas["problem", "serialization"]}}
+    return {"description": "An error, with its remedy.", "content": content}
 
 
 def _path_parameters(operation: Operation) -> list[dict[str, Any]]:
