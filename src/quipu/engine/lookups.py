@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -119,7 +119,7 @@ class Lookups:
         """Return the damage that the database finds in its files, in words; `verify` includes this check."""
         return await self._store.verify(files_only=True)
 
-    async def dump(self) -> AsyncIterator[str]:
+    async def dump(self) -> AsyncGenerator[str, None]:
         """Yield the canonical state as JSON lines: equal documents give equal bytes, whatever their history."""
         async with self._store.view() as view:
             async for line in view.dump():

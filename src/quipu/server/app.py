@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import quipu
-from quipu.server import administration, documents, graph, jobs, ollama_api, openai_api, questions
+from quipu.server import administration, documents, graph, jobs, maintenance, ollama_api, openai_api, questions
 from quipu.server.components import ServerComponents
 from quipu.server.openapi import openapi_document
 from quipu.server.operations import Operation, OperationEndpoint
@@ -28,6 +28,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *documents.OPERATIONS,
     *jobs.OPERATIONS,
     *graph.OPERATIONS,
+    *maintenance.OPERATIONS,
     *openai_api.OPERATIONS,
     *ollama_api.OPERATIONS,
 )

@@ -107,6 +107,13 @@ class Workspaces:
             workspace.n_users -= 1
             await self._close_unused()
 
+    def settings(self, name: str) -> Settings:
+        """Return the settings in force for a workspace. Raises NotFound where there is no such workspace."""
+        path = self._path(name)
+        if path is None or not self.exists(name):
+            raise unknown_workspace(name)
+        return self._make_settings(path)
+
     async def state(self, name: str) -> ServerState:
         """Return what the server remembers about a workspace. Raises NotFound where there is no such workspace."""
         async with self.use(name):

@@ -1,0 +1,129 @@
+"""Maintenance: estimates, derivations, settings, checks and the dump of a workspace."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+from starlette.responses import Response, StreamingResponse
+
+from quipu.engine import Quipu
+from quipu.ingest.sources import text_source
+from quipu.model.derivation import DerivationState
+from quipu.model.tuning import TuningResult
+from quipu.model.usage import Estimate
+from quipu.server.access import Permission
+from quipu.server.job_runners import ADD
+from quipu.server.jobs import JobStatus, start_job
+from quipu.server.operations import Call, WireBody, operation, operations_of
+from quipu.server.questions import WORKSPACE
+from quipu.settings import EffectiveSetting, effective
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedRows:
+    """How many rows a command changed."""
+
+    n: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What a check found, in words; nothing means that the index is sound."""
+
+    differences: tuple[str, ...]
+
+
+class EstimatedText(WireBody):
+    """A text whose cost is estimated; nothing is added. The model reads `n_sample` chunks of it, which is paid for."""
+
+    text: str
+    media_type: str = "text/markdown"
+    n_sample: int = Field(0, ge=0, le=100)
+
+
+class TuningRequest(WireBody):
+    """How many chunks of the index a model reads to suggest an ontology; with `dry_run`, none."""
+
+    n_sample: int = Field(12, ge=1, le=1_000)
+    n_compare: int = Field(2, ge=0, le=1_000)
+    dry_run: bool = False
+
+
+@operation("POST", f"{WORKSPACE}/estimate", Permission.WRITE)
+async def estimate(kb: Quipu, body: EstimatedText) -> Estimate:
+    """Return what adding a text would cost with a language model: calls, tokens, money and time, each with a range."""
+    return await kb.estimate(text_source(body.text, media_type=body.media_type), n_sample=body.n_sample)
+
+
+@operation("POST", f"{WORKSPACE}/tune", Permission.WRITE)
+async def tune(kb: Quipu, body: TuningRequest) -> TuningResult:
+    """Suggest an ontology for the documents of the index."""
+    return await kb.tune(**body.model_dump())
+
+
+@operation("POST", f"{WORKSPACE}/resume", Permission.WRITE, status=202)
+async def resume(call: Call) -> JobStatus:
+    """Work through the queue, as a job: for example after the budget was raised."""
+    return await start_job(call, ADD, ())
+
+
+@operation("GET", f"{WORKSPACE}/plan", Permission.READ)
+async def plan(kb: Quipu, *, name: tuple[str, ...] | str = (), rebuild: bool = False) -> tuple[DerivationState, ...]:
+    """Return what a refresh of these derivations would compute, and its cost; without names, of all that exist."""
+    return await kb.plan((name,) if isinstance(name, str) else name, rebuild=rebuild)
+
+
+@operation("DELETE", f"{WORKSPACE}/derivations/{{name}}", Permission.ADMIN)
+async def drop_derivation(kb: Quipu, name: str) -> tuple[str, ...]:
+    """Drop a derivation and those that need it; return the names of what was dropped."""
+    return await kb.drop([name])
+
+
+@operation("POST", f"{WORKSPACE}/reembed", Permission.ADMIN)
+async def reembed(kb: Quipu) -> CountedRows:
+    """Compute every vector with the embedder of the settings; return how many."""
+    return CountedRows(n=await kb.reembed())
+
+
+@operation("POST", f"{WORKSPACE}/purge", Permission.ADMIN)
+async def purge(kb: Quipu) -> CountedRows:
+    """Delete cached replies that no live document needs; return how many rows."""
+    return CountedRows(n=await kb.purge())
+
+
+@operation("POST", f"{WORKSPACE}/verify", Permission.ADMIN)
+async def verify(kb: Quipu, *, files_only: bool = False) -> CheckResult:
+    """Recompute every fold, link and index from the facts; with `files_only`, only look for damage in the files."""
+    return CheckResult(differences=tuple(await (kb.damage() if files_only else kb.verify())))
+
+
+@operation("GET", f"{WORKSPACE}/dump", Permission.ADMIN, media_type="application/jsonl")
+async def dump(call: Call) -> Response:
+    """Return the canonical state as JSON lines: equal documents give equal bytes."""
+    return StreamingResponse(_dump_lines(call), 200, None, "application/jsonl")
+
+
+async def _dump_lines(call: Call) -> AsyncIterator[bytes]:
+    async with call.use(call.workspace, Permission.ADMIN) as kb, aclosing(kb.dump()) as lines:
+        async for line in lines:
+            yield f"{line}\n".encode()
+
+
+@operation("GET", f"{WORKSPACE}/settings", Permission.ADMIN)
+async def list_settings(
+    call: Call, *, group: Annotated[str, Field(description="Only options of this group.")] = ""
+) -> list[EffectiveSetting]:
+    """List the settings in force and their origin, never a key."""
+    settings = effective(call.server.workspaces.settings(call.workspace))
+    return [_without_path(setting) for setting in settings if not group or group in setting.group]
+
+
+def _without_path(setting: EffectiveSetting) -> EffectiveSetting:
+    """Return a setting that names a file without its folders."""
+    return replace(setting, value=setting.value.name) if isinstance(setting.value, Path) else setting
+
+
+OPERATIONS = operations_of(estimate, tune, resume, plan, drop_derivation, reembed, purge, verify, dump, list_settings)
