@@ -126,8 +126,8 @@ def mean_percent(values: Sequence[float]) -> Mean:
 class Best:
     """The name with the greatest mean, and how sure that is.
 
-    `share` is the share of resamples of the questions in which it is the best, in percent. `lead` is its mean lead over
-    each other name in points, question by question.
+    `share` is the share of resamples of the questions in which it is the best, in percent; equal ones divide it. `lead`
+    is its mean lead over each other name in points, question by question.
     """
 
     name: str
@@ -146,8 +146,8 @@ def best_of(values_by_name: Mapping[str, Sequence[float]]) -> Best:
     n = values.shape[1]
     draws = np.random.default_rng(SEED).integers(0, n, size=(N_RESAMPLES, n))
     means = np.stack([row[draws].mean(axis=1) for row in values])
-    order = [best, *(place for place in range(len(names)) if place != best)]  # a tie in a resample counts for the best
-    wins = (means[order].argmax(axis=0) == 0).mean()
+    is_first = np.isclose(means, means.max(axis=0))
+    wins = (is_first[best] / is_first.sum(axis=0)).mean()
     lead = {name: mean_percent((values[best] - row).tolist()) for name, row in zip(names, values, strict=True)}
     del lead[names[best]]
     return Best(name=names[best], share=100 * float(wins), lead=lead)

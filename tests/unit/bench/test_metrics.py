@@ -89,6 +89,7 @@ def test_the_best_is_surer_the_greater_its_lead() -> None:
     assert unsure == best_of({"a": [1.0, 0.0] * 20, "b": [0.0, 1.0] * 19 + [1.0, 1.0]})
 
 
-def test_of_equal_names_the_first_is_the_best() -> None:
-    assert best_of({"a": [1.0, 0.0], "b": [1.0, 0.0]}).name == "a"
+def test_of_equal_names_the_first_is_the_best_and_they_share_the_resamples() -> None:
+    best = best_of({"a": [1.0, 0.0], "b": [1.0, 0.0]})
+    assert (best.name, best.share) == ("a", 50.0)
     assert best_of({"a": [1.0]}).lead == {}

@@ -48,7 +48,7 @@ def test_the_answers_of_strategies_are_compared_and_one_is_chosen(capsys: pytest
     headings = [line for line in out.splitlines() if line.startswith("strategy ")]
     assert all(any(name in line for line in headings) for name in ("R@5", "shown", "refused", "tokens"))
     assert any(line.startswith("lexical") and "100.0 [100.0, 100.0]" in line for line in out.splitlines())
-    assert "Choose lexical: shown 100.0 [100.0, 100.0] on 1 question. It is the best in 100 % of resamples" in out
+    assert "Choose lexical: shown 100.0 [100.0, 100.0] on 1 question. It is the best in 50 % of resamples" in out
     assert "Not clearly worse, the difference may be chance: naive (0.0 behind)." in out
     assert "choice is surer with 30 or more" in out
     assert 'strategy = "lexical" in quipu.toml' in out

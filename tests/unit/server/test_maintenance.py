@@ -14,6 +14,7 @@ KB = "/api/v1/workspaces/default"
 # The operation that does what a method of the engine does, where it has another name.
 OTHER_NAMES = {
     "add": "upload_documents",
+    "embed": "openai_embeddings",
     "enqueue": "put_document",
     "cancel": "cancel_job",
     "chunk": "show_chunk",
