@@ -2,12 +2,17 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from quipu.derive.embedding import embed_stale
 from quipu.engine import Quipu
+from quipu.ingest.pipeline import PipelineResult, process_queue
 from quipu.model.chat import ChatRequest, Completion
 from quipu.model.cluster import Hierarchy
+from quipu.model.derivation import HIERARCHY, SYNONYMS
+from quipu.model.event import ignore_event
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.providers import TextSink, ignore_text
@@ -137,3 +142,31 @@ async def test_readers_are_answered_soundly_all_the_while_a_model_writes(tmp_pat
         await work
         assert n_asked > 3
         assert await kb.verify() == []
+
+
+@pytest.mark.parametrize("name", [HIERARCHY, SYNONYMS])
+async def test_texts_that_another_adds_after_all_have_vectors_get_theirs_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A document is published by another engine between the embedding and the view that a derivation reads."""
+    async with engine(tmp_path / "kb") as kb, engine(tmp_path / "kb") as other:
+        await kb.add(*(story(name, 0) for name in NAMES[:3]))
+        waiting = [story(NAMES[3], 0)]
+
+        async def embed_then_publish(*arguments: Any) -> int:
+            n_embedded = await embed_stale(*arguments)
+            if waiting:
+                await other.enqueue(waiting.pop())
+                await process_queue(other._store, other._components.ingest_config, PipelineResult(), ignore_event)
+            return n_embedded
+
+        for module in ("hierarchy", "names", "embedding"):
+            monkeypatch.setattr(f"quipu.derive.{module}.embed_stale", embed_then_publish, raising=False)
+        assert (await kb.refresh([name])).is_complete
+        monkeypatch.undo()
+        await kb.refresh()
+        together = await ended(kb)
+    async with engine(tmp_path / "alone") as kb:
+        await kb.add(*(story(name, 0) for name in NAMES[:4]))
+        await kb.refresh([name])
+        assert await ended(kb) == together

@@ -15,7 +15,8 @@ Differences from the paper and its code:
   pairs grows with the square.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from quipu.algo.vector_clusters import CLUSTER_SIZE, Grouping, nearest_centres
@@ -55,6 +56,7 @@ from quipu.ports.store import ReadView
 from quipu.text.formatting import format_count
 
 MAX_ATTEMPTS = 3  # while other processes change facts
+MAX_VIEWS = 10  # while they add facts that have no vectors yet
 _ROW_BYTES = 1_500  # of an aggregate with its report, its relations and its members
 _INPUT_TOKENS, _OUTPUT_TOKENS = 2_500, 600  # of one call, approximately
 
@@ -132,20 +134,34 @@ def _cost(n_reports: int, context: DerivationContext, *, n_relations: int = 0) -
 
 async def refresh(context: DerivationContext, rebuild: bool, grouping: Grouping = nearest_centres) -> DerivationResult:
     """Bring the hierarchy up to date, or write all of it again. If facts change meanwhile, it is planned again."""
-    # Entities without a vector would be left out.
-    await embed_stale(context.store, context.embedder, context.on_event, context.on_embedded)
-    async with context.store.view() as view:
+    async with _view_with_vectors(context) as view:
         state = await read_state(view, context, grouping)
     if state.freshness is Freshness.FRESH and not rebuild:
         return DerivationResult(name=HIERARCHY, n_unchanged=state.n_items)
     for _ in range(MAX_ATTEMPTS):
-        async with context.store.view() as view:
+        async with _view_with_vectors(context) as view:
             plan = await plan_hierarchy(view, context, rebuild=rebuild, grouping=grouping)
         result, n_outdated = await _carry_out(plan, context, rebuild)
         rebuild = False
         if not n_outdated:
             break
     return result
+
+
+@asynccontextmanager
+async def _view_with_vectors(context: DerivationContext) -> AsyncIterator[ReadView]:
+    """Open a view in which every entity has its vector: one without would be left out of the aggregates.
+
+    Others may add facts after the last vector was computed. Then the view is opened again, up to `MAX_VIEWS` times.
+    """
+    for attempt in reversed(range(MAX_VIEWS)):
+        async with context.store.view() as view:
+            before = view.revision
+        n_embedded = await embed_stale(context.store, context.embedder, context.on_event, context.on_embedded)
+        async with context.store.view() as view:
+            if attempt == 0 or (n_embedded == 0 and view.revision == before):
+                yield view
+                return
 
 
 async def _carry_out(plan: HierarchyPlan, context: DerivationContext, is_rebuild: bool) -> tuple[DerivationResult, int]:
