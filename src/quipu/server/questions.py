@@ -73,7 +73,7 @@ async def query(kb: Quipu, call: Call, body: Question) -> Answer:
 
     Without a language model the answer quotes the documents. The trace says how the answer was found.
     """
-    answer = await kb.query(body.question, **_options(body))
+    answer = await kb.query(body.question, **_options(call, body))
     call.server.metrics.count_answer(answer)
     return answer
 
@@ -90,7 +90,7 @@ async def stream_query(kb: Quipu, call: Call, body: Question) -> Response:
 
 async def _answer_events(kb: Quipu, call: Call, body: Question) -> AsyncIterator[bytes]:
     try:
-        async with aclosing(kb.stream(body.question, **_options(body))) as pieces:
+        async with aclosing(kb.stream(body.question, **_options(call, body))) as pieces:
             async for piece in pieces:
                 if piece.answer is not None:
                     call.server.metrics.count_answer(piece.answer)
@@ -105,27 +105,27 @@ async def _answer_events(kb: Quipu, call: Call, body: Question) -> AsyncIterator
 
 
 @operation("POST", f"{WORKSPACE}/evidence", Permission.READ)
-async def evidence(kb: Quipu, body: Question) -> Evidence:
+async def evidence(kb: Quipu, call: Call, body: Question) -> Evidence:
     """Return the evidence for a question: ids, scores and reasons, without an answer."""
-    return await kb.retrieve(body.question, **_options(body))
+    return await kb.retrieve(body.question, **_options(call, body))
 
 
 @operation("POST", f"{WORKSPACE}/passages", Permission.READ)
-async def passages(kb: Quipu, body: Question) -> list[RetrievedPassage]:
+async def passages(kb: Quipu, call: Call, body: Question) -> list[RetrievedPassage]:
     """Return the passages that a strategy ranks for a question, best first, each with its text and document."""
-    return await kb.passages(body.question, **_options(body))
+    return await kb.passages(body.question, **_options(call, body))
 
 
 @operation("POST", f"{WORKSPACE}/compare", Permission.READ)
-async def compare(kb: Quipu, body: ComparedQuestion) -> Comparison:
+async def compare(kb: Quipu, call: Call, body: ComparedQuestion) -> Comparison:
     """Ask several strategies the same question, and return what each found."""
-    return await kb.compare(body.question, body.strategies, **_options(body))
+    return await kb.compare(body.question, body.strategies, **_options(call, body))
 
 
 @operation("POST", f"{WORKSPACE}/explain", Permission.READ)
-async def explain(kb: Quipu, body: ExplainedQuestion) -> Explanation:
+async def explain(kb: Quipu, call: Call, body: ExplainedQuestion) -> Explanation:
     """Return why chunks are in the evidence for a question."""
-    return await kb.explain(body.question, chunk=body.chunk, rank=body.rank, **_options(body))
+    return await kb.explain(body.question, chunk=body.chunk, rank=body.rank, **_options(call, body))
 
 
 @operation("GET", f"{WORKSPACE}/search", Permission.READ)
@@ -134,10 +134,19 @@ async def search(kb: Quipu, *, text: str, k: Annotated[int, Field(ge=1, le=1_000
     return await kb.search(text, k)
 
 
-def _options(body: Question) -> dict[str, Any]:
-    """Return the options that the request sets; all others are as the settings say."""
+def _options(call: Call, body: Question) -> dict[str, Any]:
+    """Return the options that the request sets; all others are as the settings say.
+
+    A request may not spend more than the setting `max_cost` says, and only a key that may write refreshes derivations.
+    """
     names = body.model_fields_set & Question.model_fields.keys() - {"question"}
-    return {name: getattr(body, name) for name in sorted(names)}
+    options = {name: getattr(body, name) for name in sorted(names)}
+    if options.get("auto_refresh"):
+        call.server.access.check(call.caller, Permission.WRITE, call.workspace)
+    limit = call.server.workspaces.settings(call.workspace).query("").max_cost
+    if limit:
+        options["max_cost"] = min(options.get("max_cost") or limit, limit)
+    return options
 
 
 OPERATIONS = operations_of(query, stream_query, evidence, passages, compare, explain, search)

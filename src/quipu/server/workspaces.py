@@ -23,10 +23,11 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
 
 @dataclass(slots=True)
 class _OpenWorkspace:
-    """An open engine, the state that the server keeps beside it, and how many requests use them now."""
+    """An open engine, the state that the server keeps beside it, its settings, and how many requests use it now."""
 
     engine: Quipu
     state: ServerState
+    settings: Settings
     n_users: int = 0
 
     async def close(self) -> None:
@@ -109,6 +110,8 @@ class Workspaces:
 
     def settings(self, name: str) -> Settings:
         """Return the settings in force for a workspace. Raises NotFound where there is no such workspace."""
+        if name in self._open:
+            return self._open[name].settings
         path = self._path(name)
         if path is None or not self.exists(name):
             raise unknown_workspace(name)
@@ -183,7 +186,7 @@ class Workspaces:
         settings = self._make_settings(path)
         engine = await open_engine(settings, create=create, shared_embedder=await self._embedder(settings))
         try:
-            return _OpenWorkspace(engine, await asyncio.to_thread(ServerState, path))
+            return _OpenWorkspace(engine, await asyncio.to_thread(ServerState, path), settings)
         except BaseException:
             await engine.close()
             raise

@@ -182,3 +182,44 @@ def test_wrong_words_for_a_key_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="abc"):
         file.revoke("abc")
     assert os.listdir(tmp_path) == []  # noqa: PTH208
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", {"model": "{}/quipu", "messages": [{"role": "user", "content": "Who?"}]}),
+        ("/v1/responses", {"model": "{}/quipu", "input": "Who?"}),
+        ("/v1/embeddings", {"model": "{}/quipu", "input": "Who?"}),
+        ("/api/chat", {"model": "{}/quipu", "messages": [{"role": "user", "content": "Who?"}], "stream": False}),
+        ("/api/generate", {"model": "{}/quipu", "prompt": "Who?", "stream": False}),
+        ("/api/embed", {"model": "{}/quipu", "input": "Who?"}),
+        ("/api/show", {"model": "{}/quipu"}),
+    ],
+)
+async def test_a_model_name_leads_to_no_workspace_that_the_key_does_not_open(
+    tmp_path: Path, path: str, body: dict[str, object]
+) -> None:
+    key = KeyFile(tmp_path / KEYS_FILE).create("a", Permission.ADMIN, ("a",)).text
+    workspaces = Workspaces(root=tmp_path)
+    for name in ("a", "b"):
+        await workspaces.create(name)
+    async with http_client(ServerComponents.of(workspaces)) as client:
+        client.headers["authorization"] = f"Bearer {key}"
+        replies = [
+            await client.post(path, json={**body, "model": str(body["model"]).format(name)}) for name in ("b", "none")
+        ]
+        assert [reply.status_code for reply in replies] == [404, 404]
+        assert replies[0].text.replace("b/quipu", "none/quipu").replace("'b'", "'none'") == replies[1].text
+        own = await client.post(path, json={**body, "model": "a/quipu"})
+        assert own.status_code == 200
+        listed = (await client.get("/v1/models")).text + (await client.get("/api/tags")).text
+        assert "a/quipu" in listed
+        assert "b/quipu" not in listed
+
+
+async def test_only_a_key_that_may_write_refreshes_derivations_for_a_question(
+    client: httpx.AsyncClient, authorize: Authorize
+) -> None:
+    body = {"question": "Who?", "strategy": "linear", "auto_refresh": True}
+    assert (await client.post(f"{KB}/query", json=body, headers=authorize("read"))).status_code == 403
+    assert (await client.post(f"{KB}/query", json=body, headers=authorize("write"))).status_code == 200

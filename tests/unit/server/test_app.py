@@ -188,3 +188,17 @@ async def test_an_error_nobody_raised_on_purpose_says_only_its_request(
     assert response.status_code == 500
     assert "secret" not in response.text
     assert response.json()["request_id"] in caplog.text
+
+
+async def test_a_request_spends_no_more_than_the_settings_allow(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_MAX_COST", "2")
+    limits: list[object] = []
+
+    async def note(*_: object, **options: object) -> None:
+        limits.append(options["max_cost"])
+
+    monkeypatch.setattr("quipu.engine.Quipu.retrieve", note)
+    async with http_client(ServerComponents.of(Workspaces(index=index))) as client:
+        for asked in ({"max_cost": 0.0}, {"max_cost": 5.0}, {"max_cost": 1.0}, {}):
+            await client.post(f"{KB}/evidence", json={"question": "x", **asked})
+    assert limits == [2.0, 2.0, 1.0, 2.0]
