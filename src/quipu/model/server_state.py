@@ -26,7 +26,10 @@ class ServerJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredReply:
-    """A reply to a request with an Idempotency-Key; `digest` is that of the request, `created` in seconds."""
+    """A reply to a request with an Idempotency-Key; `digest` is that of the request.
+
+    `status` is 0 until the reply is there. `created` is the time in seconds since 1970.
+    """
 
     key: str
     digest: str

@@ -154,9 +154,18 @@ async def status(kb: Quipu, workspace: str) -> IndexStatus:
 
 
 @operation("GET", f"{WORKSPACE}/usage", Permission.READ)
-async def usage(kb: Quipu, *, since: str = "", until: str = "") -> list[UsageRow]:
-    """Return the calls, tokens and cost of models, by month, stage and model."""
-    return await kb.usage(since, until)
+async def usage(kb: Quipu, call: Call, *, since: str = "", until: str = "") -> list[UsageRow]:
+    """Return the calls, tokens and cost of models, by day, stage and model.
+
+    With an admin's key also by subject: a document, or the text of a question, which is nobody else's concern.
+    """
+    rows = await kb.usage(since, until)
+    if call.caller.permission.includes(Permission.ADMIN):
+        return rows
+    row_by_key: dict[tuple[str, ...], UsageRow] = {}
+    for row in (replace(row, subject="") for row in rows):
+        row_by_key[row.key] = row_by_key[row.key] + row if row.key in row_by_key else row
+    return list(row_by_key.values())
 
 
 @operation("GET", "/api/v1/strategies", Permission.READ)

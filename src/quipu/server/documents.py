@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Annotated, BinaryIO, cast
 from urllib.parse import quote
@@ -211,10 +211,35 @@ async def _add(
         raise RequestRefused(422, f"The Idempotency-Key is longer than {_MAX_KEY_CHARS} characters.")
     state = await call.server.workspaces.state(call.workspace)
     digest = _digest(sources, unreadable)
-    if key and (reply := await asyncio.to_thread(state.reply, key, time.time() - _IDEMPOTENT_S)):
-        if reply.digest != digest:
-            raise RequestRefused(422, "This Idempotency-Key was used for another request.", remedy="Make a new key.")
-        return Response(reply.body, reply.status, {"idempotent-replayed": "true"}, "application/json")
+    if not key:
+        return await _enqueue(kb, call, sources, unreadable)
+    now = time.time()
+    reserved = StoredReply(key=key, digest=digest, status=0, body=b"", created=now)
+    if not await asyncio.to_thread(state.add_reply, reserved, now - _IDEMPOTENT_S):
+        return _repeated(await asyncio.to_thread(state.reply, key), digest)
+    try:
+        response = await _enqueue(kb, call, sources, unreadable)
+    except BaseException:
+        await asyncio.to_thread(state.remove_reply, key)
+        raise
+    reply = replace(reserved, status=response.status_code, body=bytes(response.body))
+    await asyncio.to_thread(state.update_reply, reply)
+    return response
+
+
+def _repeated(reply: StoredReply | None, digest: str) -> Response:
+    """Return the reply that an Idempotency-Key got before. Raises RequestRefused while there is none yet."""
+    if reply is not None and reply.digest != digest:
+        raise RequestRefused(422, "This Idempotency-Key was used for another request.", remedy="Make a new key.")
+    if reply is None or not reply.status:
+        message = "The first request with this Idempotency-Key is not answered yet."
+        raise RequestRefused(409, message, remedy="Try again in a second.", headers={"retry-after": "1"})
+    return Response(reply.body, reply.status, {"idempotent-replayed": "true"}, "application/json")
+
+
+async def _enqueue(
+    kb: Quipu, call: Call, sources: Sequence[SourceDocument], unreadable: Sequence[tuple[str, str]]
+) -> Response:
     enqueued = await kb.enqueue(*sources)
     names = (*enqueued.added, *enqueued.updated)
     result = AddedDocuments(
@@ -224,11 +249,7 @@ async def _add(
         unchanged=enqueued.unchanged,
         unreadable=(*unreadable, *enqueued.unreadable),
     )
-    body = json_bytes(result)
-    if key:
-        reply = StoredReply(key=key, digest=digest, status=202, body=body, created=time.time())
-        await asyncio.to_thread(state.add_reply, reply, time.time() - _IDEMPOTENT_S)
-    return Response(body, 202, media_type="application/json")
+    return Response(json_bytes(result), 202, media_type="application/json")
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from quipu.stores.sqlite.server_state import ServerState
 
 ADD, REFRESH = "add", "refresh"  # kinds of jobs
 WAITING = (DocumentStatus.QUEUED, DocumentStatus.PARSING, DocumentStatus.EXTRACTING, DocumentStatus.REMOVING)
+_POLL_S = 0.5  # between two looks at documents that another process reads
 _PROGRESS_S = 0.3  # between two notes of the progress
 
 _log = logging.getLogger(__name__)
@@ -70,11 +71,14 @@ async def _work_once(kb: Quipu, state: ServerState) -> None:
     """Finish the jobs that wait now, or note why they could not be finished."""
     jobs = await asyncio.to_thread(partial(state.jobs, is_unfinished=True, k=10_000))
     ids = [job.id for job in jobs]
+    documents = [name for job in jobs if job.kind == ADD for name in job.subjects]
     await asyncio.to_thread(state.update_jobs, ids, started_at=now_text(), stopped="")
     progress = _ProgressNote(state, ids)
     try:
-        result = await kb.resume(progress)
-        stopped = result.stopped
+        stopped = (await kb.resume(progress)).stopped
+        while not stopped and await _is_waiting(kb, documents):  # another process reads them, or did until it died
+            await asyncio.sleep(_POLL_S)
+            stopped = (await kb.resume(progress)).stopped
         names = list(dict.fromkeys(name for job in reversed(jobs) if job.kind == REFRESH for name in job.subjects))
         if not stopped and any(job.kind == REFRESH for job in jobs):
             stopped = (await kb.refresh(names, on_event=progress)).stopped
@@ -89,6 +93,10 @@ async def _work_once(kb: Quipu, state: ServerState) -> None:
         await asyncio.to_thread(state.update_jobs, ids, stopped=stopped)
     else:
         await asyncio.to_thread(state.update_jobs, ids, finished_at=now_text(), stage="")
+
+
+async def _is_waiting(kb: Quipu, documents: Sequence[str]) -> bool:
+    return any(document.status in WAITING for document in await kb.documents(ids=documents))
 
 
 class _ProgressNote:

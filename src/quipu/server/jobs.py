@@ -18,7 +18,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from quipu.engine import Quipu
-from quipu.errors import NotFound
+from quipu.errors import InvalidInput, NotFound
 from quipu.model.document import Document
 from quipu.model.server_state import ServerJob
 from quipu.model.usage import total
@@ -149,9 +149,10 @@ async def job_events(call: Call, job: str) -> Response:
 async def cancel_job(kb: Quipu, call: Call, job: str) -> JobStatus:
     """Take the documents of a job that still wait out of the queue; live versions stay."""
     server_job = await _job(call, job)
-    if server_job.kind == ADD:
-        documents = await kb.documents(ids=server_job.subjects)
-        await kb.cancel([document.id for document in documents if document.status in WAITING])
+    if server_job.kind != ADD or not server_job.subjects:
+        raise InvalidInput("This job has no documents of its own.", remedy="It ends by itself; its results stay.")
+    documents = await kb.documents(ids=server_job.subjects)
+    await kb.cancel([document.id for document in documents if document.status in WAITING])
     return await job_status(kb, server_job)
 
 

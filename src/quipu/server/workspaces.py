@@ -28,7 +28,14 @@ class _OpenWorkspace:
     engine: Quipu
     state: ServerState
     settings: Settings
+    file: Path
+    version: tuple[int, int]  # of the file: device and inode
     n_users: int = 0
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the file is still the one that was opened: another process may delete or replace it."""
+        return _version(self.file) == self.version
 
     async def close(self) -> None:
         """Close both."""
@@ -106,6 +113,8 @@ class Workspaces:
             yield workspace.engine
         finally:
             workspace.n_users -= 1
+            if not workspace.n_users and self._open.get(name) is not workspace:
+                await workspace.close()  # it was replaced meanwhile
             await self._close_unused()
 
     def settings(self, name: str) -> Settings:
@@ -137,6 +146,7 @@ class Workspaces:
         async with self._opening:
             if _has_index(path):
                 raise InvalidInput(f"There is a workspace {name!r}.", remedy="Choose another name, or use this one.")
+            await self._forget(name)  # one of the same name that another process deleted
             self._open[name] = await self._open_workspace(path, create=True)
 
     async def delete(self, name: str) -> None:
@@ -169,6 +179,9 @@ class Workspaces:
 
     async def _opened(self, name: str) -> _OpenWorkspace:
         workspace = self._open.get(name)
+        if workspace is not None and not workspace.is_in_place:
+            workspace = None
+            await self._forget(name)
         if workspace is None:
             path = self._path(name)
             if path is None or not self.exists(name):
@@ -182,11 +195,18 @@ class Workspaces:
         self._open.move_to_end(name)
         return workspace
 
+    async def _forget(self, name: str) -> None:
+        """Forget an open workspace whose index is gone; it is closed now, or when the last request has ended."""
+        workspace = self._open.pop(name, None)
+        if workspace is not None and not workspace.n_users:
+            await workspace.close()
+
     async def _open_workspace(self, path: Path, *, create: bool) -> _OpenWorkspace:
         settings = self._make_settings(path)
         engine = await open_engine(settings, create=create, shared_embedder=await self._embedder(settings))
         try:
-            return _OpenWorkspace(engine, await asyncio.to_thread(ServerState, path), settings)
+            state, file = await asyncio.to_thread(ServerState, path), path / INDEX_FILE
+            return _OpenWorkspace(engine, state, settings, file, _version(file))
         except BaseException:
             await engine.close()
             raise
@@ -205,6 +225,15 @@ class Workspaces:
         surplus = len(self._open) - self._max_open
         for name in [name for name, workspace in self._open.items() if not workspace.n_users][: max(surplus, 0)]:
             await self._open.pop(name).close()
+
+
+def _version(file: Path) -> tuple[int, int]:
+    """Return device and inode of a file, (0, 0) where there is none."""
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_dev, status.st_ino
 
 
 def _has_index(folder: Path) -> bool:

@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from quipu.errors import Corrupt, InvalidInput, NotFound
+from quipu.model.usage import Stage, UsageRow
 from quipu.server import ServerComponents, ServerOptions, Workspaces
 from quipu.server.access import KEYS_FILE, KeyFile, Permission, RateLimit
 from quipu.server.app import OPERATIONS
@@ -223,3 +225,16 @@ async def test_only_a_key_that_may_write_refreshes_derivations_for_a_question(
     body = {"question": "Who?", "strategy": "linear", "auto_refresh": True}
     assert (await client.post(f"{KB}/query", json=body, headers=authorize("read"))).status_code == 403
     assert (await client.post(f"{KB}/query", json=body, headers=authorize("write"))).status_code == 200
+
+
+async def test_questions_of_others_are_shown_to_an_admin_only(
+    client: httpx.AsyncClient, authorize: Authorize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def two_questions(*_: object) -> list[UsageRow]:
+        row = UsageRow(day="2026-01-01", stage=Stage.ANSWER, model="m", n_calls=1)
+        return [replace(row, subject=subject) for subject in ("secret one", "secret two")]
+
+    monkeypatch.setattr("quipu.engine.Quipu.usage", two_questions)
+    [row] = (await client.get(f"{KB}/usage", headers=authorize("write"))).json()
+    assert (row["subject"], row["n_calls"]) == ("", 2)
+    assert len((await client.get(f"{KB}/usage", headers=authorize("admin"))).json()) == 2

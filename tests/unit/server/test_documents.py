@@ -196,3 +196,53 @@ async def test_a_silent_stream_is_kept_open_by_heartbeats() -> None:
     pieces = [piece async for piece in with_heartbeat(slow(), b"beat", 0.01)]
     assert pieces[0] == b"beat"
     assert pieces[-1] == b"piece"
+
+
+async def test_of_many_requests_with_one_idempotency_key_one_is_done(client: httpx.AsyncClient) -> None:
+    async def add() -> httpx.Response:
+        return await client.post(f"{KB}/texts", json={"text": "One.", "id": "one"}, headers={"idempotency-key": "k"})
+
+    replies = await asyncio.gather(*(add() for _ in range(4)))
+    done = {reply.json()["job"]["id"] for reply in replies if reply.status_code == 202}
+    assert len(done) == 1
+    assert {reply.status_code for reply in replies} <= {202, 409}
+    assert len((await client.get(f"{KB}/jobs")).json()) == 1
+
+
+async def test_a_request_that_failed_leaves_its_idempotency_key_free(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def busy(*_: object) -> None:
+        raise quipu.Busy("Another process writes.")
+
+    headers = {"idempotency-key": "k"}
+    with monkeypatch.context() as patch:
+        patch.setattr("quipu.engine.Quipu.enqueue", busy)
+        assert (await client.post(f"{KB}/texts", json={"text": "One."}, headers=headers)).status_code == 503
+    assert (await client.post(f"{KB}/texts", json={"text": "One."}, headers=headers)).status_code == 202
+
+
+async def test_a_job_has_not_finished_while_another_process_reads_its_documents(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other process holds the document for two calls of resume, and gives it back."""
+    resume = quipu.Quipu.resume
+    n_calls = 0
+
+    async def held_at_first(kb: quipu.Quipu, *arguments: Any) -> Any:
+        nonlocal n_calls
+        n_calls += 1
+        return quipu.AddResult() if n_calls < 3 else await resume(kb, *arguments)
+
+    monkeypatch.setattr("quipu.engine.Quipu.resume", held_at_first)
+    monkeypatch.setattr("quipu.server.job_runners._POLL_S", 0)
+    async with http_client(ServerComponents.of(Workspaces(index=index))) as client:
+        job = (await client.post(f"{KB}/texts", json={"text": "One.", "id": "one"})).json()["job"]
+        state = await finished(client, job)
+    assert (state["status"], state["documents"]) == ("finished", {"ready": 1})
+
+
+async def test_a_refresh_cannot_be_cancelled_and_says_so(client: httpx.AsyncClient) -> None:
+    job = (await client.post(f"{KB}/refresh", json={})).json()
+    assert (await client.post(f"{KB}/jobs/{job['id']}/cancel")).status_code == 422
+    await finished(client, job)

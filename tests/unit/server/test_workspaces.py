@@ -59,3 +59,19 @@ async def test_a_server_of_one_index_makes_no_other(tmp_path: Path) -> None:
         await workspaces.create("b")
     with pytest.raises(NotFound):
         await workspaces.delete("default")
+
+
+async def test_a_workspace_that_another_process_deletes_and_makes_again_is_opened_anew(tmp_path: Path) -> None:
+    here, there = Workspaces(root=tmp_path), Workspaces(root=tmp_path)
+    await here.create("a")
+    async with there.use("a"):
+        pass
+    await here.delete("a")
+    with pytest.raises(NotFound):
+        async with there.use("a"):
+            pass
+    await here.create("a")
+    async with there.use("a") as kb:
+        assert (await kb.add_text("Ada wrote.", id="one")).n_added == 1
+    for workspaces in (here, there):
+        await workspaces.close()

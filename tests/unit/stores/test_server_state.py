@@ -41,11 +41,26 @@ def test_the_oldest_of_many_finished_jobs_are_forgotten(tmp_path: Path) -> None:
     assert state.job("1002") is not None
 
 
-def test_a_reply_is_kept_for_a_time_and_the_first_one_counts(tmp_path: Path) -> None:
-    state = ServerState(tmp_path)
-    for body, created in ((b"first", 10.0), (b"second", 11.0)):
-        state.add_reply(StoredReply(key="k", digest="d", status=202, body=body, created=created), since=0)
-    reply = state.reply("k", since=5)
+def _reply(body: bytes, created: float, status: int = 202) -> StoredReply:
+    return StoredReply(key="k", digest="d", status=status, body=body, created=created)
+
+
+def test_the_first_request_with_a_key_reserves_it(tmp_path: Path) -> None:
+    first, second = ServerState(tmp_path), ServerState(tmp_path)
+    assert first.add_reply(_reply(b"", 10.0, status=0), since=0)
+    assert not second.add_reply(_reply(b"", 11.0, status=0), since=0)
+    first.update_reply(_reply(b"first", 10.0))
+    reply = second.reply("k")
     assert reply is not None
     assert reply.body == b"first"
-    assert state.reply("k", since=10.5) is None
+
+
+def test_a_key_is_free_again_after_a_failure_a_death_and_a_day(tmp_path: Path) -> None:
+    state = ServerState(tmp_path)
+    state.add_reply(_reply(b"", 10.0, status=0), since=0)
+    state.remove_reply("k")
+    assert state.add_reply(_reply(b"", 11.0, status=0), since=0)
+    assert state.add_reply(_reply(b"", 75.0, status=0), since=0)
+    state.update_reply(_reply(b"answered", 75.0))
+    assert not state.add_reply(_reply(b"", 1_000.0, status=0), since=0)
+    assert state.add_reply(_reply(b"", 90_000.0, status=0), since=3_600)

@@ -14,6 +14,7 @@ from sqlalchemy.pool import NullPool
 from quipu.model.server_state import ServerJob, StoredReply
 
 FILE_NAME = ".server.sqlite"
+_MAX_RESERVED_S = 60.0
 _MAX_JOBS = 1_000  # finished ones that are remembered
 
 _metadata = sa.MetaData()
@@ -75,17 +76,32 @@ class ServerState:
         with self._writing() as connection:
             connection.execute(sa.update(_JOB).where(_JOB.c.id.in_(ids)).values(values))
 
-    def reply(self, key: str, since: float) -> StoredReply | None:
-        """Return the reply to the request with this key, None if there was none since then."""
+    def reply(self, key: str) -> StoredReply | None:
+        """Return the reply to the request with this key, None if there is none."""
         with self._engine.connect() as connection:
-            row = connection.execute(sa.select(_REPLY).where(_REPLY.c.key == key, _REPLY.c.created >= since)).first()
+            row = connection.execute(sa.select(_REPLY).where(_REPLY.c.key == key)).first()
         return StoredReply(**row._mapping) if row else None
 
-    def add_reply(self, reply: StoredReply, since: float) -> None:
-        """Remember a reply, and forget those from before."""
+    def add_reply(self, reply: StoredReply, since: float) -> bool:
+        """Remember a reply, and forget those from before `since`; return False if there is one with this key.
+
+        A reply with the status 0 reserves the key. Where a process died before its reply, that ends after a minute.
+        """
+        unanswered = (_REPLY.c.status == 0) & (_REPLY.c.created < reply.created - _MAX_RESERVED_S)
         with self._writing() as connection:
-            connection.execute(sa.delete(_REPLY).where(_REPLY.c.created < since))
-            connection.execute(insert(_REPLY).values(asdict(reply)).on_conflict_do_nothing())
+            connection.execute(sa.delete(_REPLY).where((_REPLY.c.created < since) | unanswered))
+            added = connection.execute(insert(_REPLY).values(asdict(reply)).on_conflict_do_nothing())
+        return added.rowcount == 1
+
+    def update_reply(self, reply: StoredReply) -> None:
+        """Set the reply for a reserved key."""
+        with self._writing() as connection:
+            connection.execute(sa.update(_REPLY).where(_REPLY.c.key == reply.key).values(asdict(reply)))
+
+    def remove_reply(self, key: str) -> None:
+        """Forget a key: its request failed, and may be sent again."""
+        with self._writing() as connection:
+            connection.execute(sa.delete(_REPLY).where(_REPLY.c.key == key))
 
     def close(self) -> None:
         """Close the file."""
