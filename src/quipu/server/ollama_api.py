@@ -126,7 +126,7 @@ async def ollama_ps(call: Call) -> Response:
     return json_response({"models": running})
 
 
-@operation("POST", "/api/show", Permission.READ, render_error=ollama_error, tag="ollama")
+@operation("POST", "/api/show", Permission.READ, render_error=ollama_error, tag="ollama", takes_any_type=True)
 async def ollama_show(call: Call, body: ShowRequest) -> Response:
     """Return what a model is."""
     model = _model(model_named(body.model or body.name, call))
@@ -143,7 +143,7 @@ async def ollama_show(call: Call, body: ShowRequest) -> Response:
     )
 
 
-@operation("POST", "/api/chat", Permission.READ, render_error=ollama_error, tag="ollama")
+@operation("POST", "/api/chat", Permission.READ, render_error=ollama_error, tag="ollama", takes_any_type=True)
 async def ollama_chat(call: Call, body: OllamaChatRequest) -> Response:
     """Answer the question that a conversation ends with; its prefix may choose the strategy.
 
@@ -156,7 +156,7 @@ async def ollama_chat(call: Call, body: OllamaChatRequest) -> Response:
     return await _reply(call, model, question, _ReplyLines(model=body.model, is_chat=True), is_stream=body.stream)
 
 
-@operation("POST", "/api/generate", Permission.READ, render_error=ollama_error, tag="ollama")
+@operation("POST", "/api/generate", Permission.READ, render_error=ollama_error, tag="ollama", takes_any_type=True)
 async def ollama_generate(call: Call, body: GenerateRequest) -> Response:
     """Answer a question, as in a chat of one message."""
     model = model_named(body.model, call)
@@ -167,7 +167,7 @@ async def ollama_generate(call: Call, body: GenerateRequest) -> Response:
     return await _reply(call, model, question, reply, is_stream=body.stream)
 
 
-@operation("POST", "/api/embed", Permission.READ, render_error=ollama_error, tag="ollama")
+@operation("POST", "/api/embed", Permission.READ, render_error=ollama_error, tag="ollama", takes_any_type=True)
 async def ollama_embed(call: Call, body: EmbedRequest) -> Response:
     """Return the vectors of texts, by the embedder of the workspace."""
     started_ns = perf_counter_ns()

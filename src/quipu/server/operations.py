@@ -67,6 +67,7 @@ class Operation:
 
     `permission` is None where no key is needed. `render_error` writes errors in the form of the API that the operation
     belongs to. `reads_body` is set where the function itself reads the body, piece by piece.
+    `takes_any_type` is set where clients send JSON under the name of another type, as curl does unless told otherwise.
     """
 
     method: str
@@ -79,6 +80,7 @@ class Operation:
     media_type: str = "application/json"
     body_media_type: str = "application/json"
     reads_body: bool = False
+    takes_any_type: bool = False
     path_parameters: frozenset[str] = field(default_factory=frozenset)
 
     @property
@@ -213,7 +215,8 @@ class OperationEndpoint:
             unknown = ", ".join(request.query_params)
             raise RequestRefused(422, f"There is no parameter {unknown} here.", remedy="Leave it out.")
         if self._operation.body is not None:
-            _check_media_type(request)
+            if not self._operation.takes_any_type:
+                _check_media_type(request)
             arguments["body"] = self._operation.body.validate_json(
                 await read_body(request, self._server.options.max_body_bytes, self._server.options.body_s)
             )

@@ -1,5 +1,6 @@
 """What the APIs of OpenAI and Ollama share: prefixes of questions, the history, and addresses of citations."""
 
+import httpx
 import pytest
 from starlette.requests import Request
 
@@ -86,3 +87,12 @@ def test_the_address_of_a_citation_opens_the_document_at_the_cited_characters() 
     citation = Citation(number=1, document_id="a b/1#.md", title="", chunk_id="c", start=3, end=9, quote="")
     url = document_url(Request(scope), "letters", citation)
     assert url == "http://kb.example.org:8787/#/workspaces/letters/documents/a%20b%2F1%23.md?start=3&end=9"
+
+
+async def test_ollamas_own_examples_work_which_name_no_type(client: httpx.AsyncClient) -> None:
+    body = '{"model": "quipu", "messages": [{"role": "user", "content": "Whom did Ada write to?"}], "stream": false}'
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    reply = await client.post("/api/chat", content=body, headers=form)
+    assert reply.json()["done"]
+    elsewhere = {**form, "origin": "https://attacker.example"}
+    assert (await client.post("/api/chat", content=body, headers=elsewhere)).status_code == 403
