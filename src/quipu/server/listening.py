@@ -75,7 +75,7 @@ async def serve_socket(server: ServerComponents, listening: socket.socket) -> No
     """Serve the connections of a socket in this process until it is asked to end."""
     config = uvicorn.Config(
         make_app(server),
-        http=_TimedProtocol,
+        http=TimedProtocol,
         loop="asyncio",
         ws="none",
         lifespan="on",
@@ -109,7 +109,7 @@ class _JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-class _TimedProtocol(HttpToolsProtocol):
+class TimedProtocol(HttpToolsProtocol):
     """Closes a connection that sends the headers of a request too slowly, or too many of them."""
 
     _n_header_bytes = 0
@@ -117,6 +117,8 @@ class _TimedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # Otherwise the body of a reply waits 40 ms for the client to confirm its headers.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,5 +1,6 @@
 """`quipu serve` as a process: it listens, answers, ends when it is asked to, and does not wait for slow clients."""
 
+import asyncio
 import json
 import signal
 import socket
@@ -13,10 +14,13 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from quipu.errors import InvalidInput
 from quipu.server import ServerOptions, ServerPlan, serve
 from quipu.server.access import KEYS_FILE, KeyFile, Permission
+from quipu.server.listening import TimedProtocol, listen
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to send")
 
@@ -98,3 +102,25 @@ def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
     plan = ServerPlan(index=tmp_path, options=ServerOptions(host="192.0.2.1"))
     with pytest.raises(InvalidInput, match=r"192\.0\.2\.1, port 8787"):
         serve(plan, lambda _: None)
+
+
+async def test_the_body_of_a_reply_does_not_wait_for_the_client() -> None:
+    """TCP_NODELAY: without it, each reply takes 40 ms more."""
+    protocols: list[TimedProtocol] = []
+
+    def make() -> TimedProtocol:
+        config = uvicorn.Config(lambda: None, http=TimedProtocol, ws="none", log_config=None)
+        config.load()
+        protocols.append(TimedProtocol(config=config, server_state=ServerState(), app_state={}))
+        return protocols[0]
+
+    server = await asyncio.get_running_loop().create_server(make, sock=listen(ServerOptions(port=0)))
+    async with server:
+        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        while not protocols:
+            await asyncio.wait_for(server.start_serving(), 10)
+        accepted = protocols[0].transport.get_extra_info("socket")
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        writer.close()
+        protocols[0].transport.close()
+        await writer.wait_closed()
