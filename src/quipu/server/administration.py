@@ -53,6 +53,13 @@ class NewWorkspace(WireBody):
     name: str = Field(description="1 to 64 lower-case letters, digits, - and _.", examples=["letters"])
 
 
+@operation("GET", "/", None, media_type="text/plain")
+async def greeting() -> Response:
+    """Tell a person who opens the address in a browser what answers here. No key is needed."""
+    text = "Quipu is running. Its API is described in api/v1/openapi.json\n"
+    return Response(text, media_type="text/plain; charset=utf-8")
+
+
 @operation("GET", "/health", None)
 async def health() -> Health:
     """Return that the server answers. No key is needed."""
@@ -178,6 +185,7 @@ async def list_strategies() -> list[StrategyFacts]:
 
 
 OPERATIONS = operations_of(
+    greeting,
     health,
     ready,
     metrics,

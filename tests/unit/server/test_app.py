@@ -119,7 +119,7 @@ async def test_every_operation_is_described_and_needs_a_permission() -> None:
     assert all(entry["summary"] for entry in described.values())
     without_key = {key for key, entry in described.items() if "security" not in entry}
     session = "/api/v1/session"
-    assert without_key == {("GET", "/health"), ("GET", "/ready"), ("POST", session), ("DELETE", session)}
+    assert without_key == {("GET", "/"), ("GET", "/health"), ("GET", "/ready"), ("POST", session), ("DELETE", session)}
 
 
 async def test_workspaces_are_created_listed_and_deleted(tmp_path: Path) -> None:
@@ -202,3 +202,9 @@ async def test_a_request_spends_no_more_than_the_settings_allow(index: Path, mon
         for asked in ({"max_cost": 0.0}, {"max_cost": 5.0}, {"max_cost": 1.0}, {}):
             await client.post(f"{KB}/evidence", json={"question": "x", **asked})
     assert limits == [2.0, 2.0, 1.0, 2.0]
+
+
+async def test_the_address_in_a_browser_says_what_answers(client: httpx.AsyncClient) -> None:
+    response = await client.get("/")
+    assert response.text.startswith("Quipu is running.")
+    assert (await client.head("/")).status_code == 200  # as Ollama's command asks
