@@ -30,6 +30,9 @@ MIN_FOREIGN = 5  # characters outside ASCII in a piece
 
 def main() -> None:
     """Print a row for each language, encoding and size."""
+    if len(sys.argv) < 2:
+        print("Left out: name a folder of texts.")
+        return
     texts_by_language = texts_of(Path(sys.argv[1]))
     print("| language | encoding | bytes | texts | right, % | wrong but sure, % | ms |\n|---|---|---|---|---|---|---|")
     for language, charsets in CHARSETS_BY_LANGUAGE.items():

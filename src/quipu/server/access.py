@@ -29,7 +29,7 @@ from quipu.server.wire import RequestRefused
 
 KEYS_FILE = ".keys.json"  # hidden: it is no document, if somebody adds the folder
 COOKIE = "quipu_key"
-SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
+_SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 _PREFIX = "quipu"
 N_BUCKETS = 4_096
 Buckets: TypeAlias = "array[float] | memoryview[float]"
@@ -251,7 +251,7 @@ class Access:
 
 def check_origin(request: Request) -> None:
     """Raise RequestRefused if a page of another site sends a change: a browser adds cookies to it by itself."""
-    if request.method in SAFE_METHODS:
+    if request.method in _SAFE_METHODS:
         return
     origin = request.headers.get("origin")
     is_foreign = origin is not None and urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower()

@@ -6,7 +6,7 @@ import json
 import tempfile
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Annotated, BinaryIO, cast
@@ -17,7 +17,6 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Message
 
 from quipu.engine import Quipu
 from quipu.errors import InvalidInput
@@ -25,14 +24,14 @@ from quipu.ingest.sources import checked_id, checked_metadata, media_type_of, te
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus, Metadata, SourceDocument
 from quipu.model.results import DocumentDetails, RemoveResult
-from quipu.model.server_state import StoredReply
 from quipu.parse import FILE_TYPES
 from quipu.server.access import Permission
 from quipu.server.job_runners import ADD
 from quipu.server.jobs import JobStatus, start_job
-from quipu.server.operations import Call, WireBody, operation, operations_of
+from quipu.server.operations import Call, WireBody, limited, operation, operations_of
 from quipu.server.questions import WORKSPACE
-from quipu.server.wire import RequestRefused, json_bytes, parse_json
+from quipu.server.wire import RequestRefused, json_bytes
+from quipu.stores.sqlite.server_state import StoredReply
 
 _IDEMPOTENT_S = 24 * 3_600  # how long a reply to a request with an Idempotency-Key is repeated
 _MEMORY_BYTES = 1 << 20  # of a body; the rest of it is written to disk
@@ -112,24 +111,22 @@ async def upload_documents(kb: Quipu, call: Call) -> Response:
 
     The name of a file is its id, with the folders that the client sends. A file with the id of a document replaces it.
     """
-    async with _limited(call) as request:
-        try:
-            async with request.form(max_files=_MAX_FILES, max_fields=10) as form:
-                metadata = _metadata(form.get("metadata"))
-                files = [part for name, part in form.multi_items() if name == "files" and isinstance(part, UploadFile)]
-                if not files:
-                    raise InvalidInput("There are no files.", remedy="Send them as parts named `files`.")
-                sources: list[SourceDocument] = []
-                unreadable: list[tuple[str, str]] = []
-                for file in files:
-                    name = _safe_name(file.filename or "")
-                    try:
-                        content = await file.read()
-                        sources.append(await asyncio.to_thread(_source, name, content, metadata))
-                    except InvalidInput as error:
-                        unreadable.append((name, str(error)))
-        except MultiPartException as error:
-            raise RequestRefused(400, f"The body is not multipart/form-data: {error.message}") from None
+    sources: list[SourceDocument] = []
+    unreadable: list[tuple[str, str]] = []
+    try:
+        async with _limited(call).form(max_files=_MAX_FILES, max_fields=10) as form:
+            metadata = _metadata(form.get("metadata"))
+            files = [part for name, part in form.multi_items() if name == "files" and isinstance(part, UploadFile)]
+            for file in files:
+                name = _safe_name(file.filename or "")
+                try:
+                    sources.append(await asyncio.to_thread(_source, name, await file.read(), metadata))
+                except InvalidInput as error:
+                    unreadable.append((name, str(error)))
+    except MultiPartException as error:
+        raise RequestRefused(400, f"The body is not multipart/form-data: {error.message}") from None
+    if not files:
+        raise InvalidInput("There are no files.", remedy="Send them as parts named `files`.")
     return await _add(kb, call, sources, unreadable)
 
 
@@ -148,9 +145,8 @@ async def put_document(kb: Quipu, call: Call, document: str, *, title: str = "",
     """
     values = _metadata(metadata)
     with tempfile.SpooledTemporaryFile(_MEMORY_BYTES) as file:
-        async with _limited(call) as request:
-            async for part in request.stream():
-                await asyncio.to_thread(file.write, part)
+        async for part in _limited(call).stream():
+            await asyncio.to_thread(file.write, part)
         source = await asyncio.to_thread(_source_of_file, document, cast(BinaryIO, file), values, title)
     return await _add(kb, call, [source], ())
 
@@ -168,19 +164,13 @@ async def show_text(kb: Quipu, document: str) -> Response:
 
 
 @operation("GET", f"{WORKSPACE}/originals/{{document:path}}", Permission.READ, media_type="application/octet-stream")
-async def download_original(kb: Quipu, call: Call, document: str) -> Response:
+async def download_original(kb: Quipu, document: str) -> Response:
     """Download the file that a document was read from. A browser saves it, and never opens it as a page."""
-    parts = _original(call, document)
+    parts = kb.original(document)
     first = await anext(parts, b"")  # so that a file that is not there is an error, not an empty reply
     name = quote(PurePosixPath(document).name)
     headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
     return StreamingResponse(_chained(first, parts), 200, headers, "application/octet-stream")
-
-
-async def _original(call: Call, document: str) -> AsyncGenerator[bytes, None]:
-    async with call.use(call.workspace) as kb, aclosing(kb.original(document)) as parts:
-        async for part in parts:
-            yield part
 
 
 async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
@@ -243,7 +233,7 @@ async def _enqueue(
     enqueued = await kb.enqueue(*sources)
     names = (*enqueued.added, *enqueued.updated)
     result = AddedDocuments(
-        job=await start_job(call, ADD, names) if names else None,
+        job=await start_job(kb, call, ADD, names) if names else None,
         added=enqueued.added,
         updated=enqueued.updated,
         unchanged=enqueued.unchanged,
@@ -252,27 +242,10 @@ async def _enqueue(
     return Response(json_bytes(result), 202, media_type="application/json")
 
 
-@asynccontextmanager
-async def _limited(call: Call) -> AsyncIterator[Request]:
-    """Yield the request of a call with a body that ends in RequestRefused where it is larger than an upload may be."""
-    max_bytes = call.server.options.max_upload_bytes
-    too_large = RequestRefused(
-        413, f"The body is larger than {max_bytes:,} bytes.", remedy="Send fewer files, or raise --max-upload."
-    )
-    size = call.request.headers.get("content-length", "")
-    if size.isdigit() and int(size) > max_bytes:
-        raise too_large
-    n_bytes = 0
-
-    async def receive() -> Message:
-        nonlocal n_bytes
-        message = await call.request.receive()
-        n_bytes += len(message.get("body", b""))
-        if n_bytes > max_bytes:
-            raise too_large
-        return message
-
-    yield Request(call.request.scope, receive)
+def _limited(call: Call) -> Request:
+    """Return the request of a call with a body as large as an upload may be."""
+    remedy = "Send fewer files, or raise --max-upload."
+    return limited(call.request, call.server.options.max_upload_bytes, remedy)
 
 
 def _source_of_file(name: str, file: BinaryIO, metadata: Metadata, title: str) -> SourceDocument:
@@ -298,7 +271,10 @@ def _metadata(text: object) -> Metadata:
     """Return metadata that came as JSON text; none for no text."""
     if not text:
         return {}
-    values = parse_json(str(text).encode())
+    try:
+        values = json.loads(str(text))
+    except (ValueError, RecursionError):
+        values = None
     if not isinstance(values, dict):
         raise InvalidInput("The metadata is not a JSON object.", remedy='Write it as in {"author": "Polo"}.')
     return checked_metadata(

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -20,13 +20,13 @@ from starlette.responses import Response
 from quipu.engine import Quipu
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.document import Document
-from quipu.model.server_state import ServerJob
-from quipu.model.usage import total
+from quipu.model.usage import UsageRow, total
 from quipu.server.access import Permission
 from quipu.server.job_runners import ADD, REFRESH, WAITING, now_text
 from quipu.server.operations import Call, WireBody, operation, operations_of
 from quipu.server.questions import WORKSPACE
 from quipu.server.wire import event_stream, json_bytes, sent_event
+from quipu.stores.sqlite.server_state import ServerJob
 
 POLL_S = 0.5  # between two looks at a job whose events are sent
 
@@ -58,23 +58,35 @@ class JobStatus:
     stopped: str
 
 
-async def start_job(call: Call, kind: str, subjects: Sequence[str]) -> JobStatus:
+async def start_job(kb: Quipu, call: Call, kind: str, subjects: Sequence[str]) -> JobStatus:
     """Remember a job of the workspace of a call, begin it, and return how far it is."""
     job = ServerJob(id=secrets.token_hex(8), kind=kind, subjects=tuple(subjects), created_at=now_text())
     state = await call.server.workspaces.state(call.workspace)
     await asyncio.to_thread(state.add_job, job)
     call.server.jobs.start(call.workspace)
-    async with call.use(call.workspace) as kb:
-        return await job_status(kb, job)
+    [status] = await _statuses(kb, [job])
+    return status
 
 
-async def job_status(kb: Quipu, job: ServerJob) -> JobStatus:
-    """Return how far a job is, as the index says."""
-    documents: list[Document] = []
-    if job.kind == ADD and job.subjects:
-        documents = await kb.documents(ids=job.subjects)
+async def _statuses(kb: Quipu, jobs: Sequence[ServerJob]) -> list[JobStatus]:
+    """Return how far some jobs are, as the index says: its documents and what was spent are read once for all."""
+    names = {name for job in jobs if job.kind == ADD for name in job.subjects}
+    document_by_id = {document.id: document for document in await kb.documents(ids=sorted(names))} if names else {}
+    rows = await kb.usage(min((job.created_at[:10] for job in jobs), default=""))
+    rows_by_subject: dict[str, list[UsageRow]] = {}
+    for row in rows:
+        rows_by_subject.setdefault(row.subject, []).append(row)
+    return [_status(job, document_by_id, rows_by_subject) for job in jobs]
+
+
+def _status(
+    job: ServerJob, document_by_id: Mapping[str, Document], rows_by_subject: Mapping[str, Sequence[UsageRow]]
+) -> JobStatus:
+    subjects = job.subjects if job.kind == ADD else ()
+    documents = [document_by_id[name] for name in subjects if name in document_by_id]
+    first_day = job.created_at[:10]
+    spent = [row for name in subjects for row in rows_by_subject.get(name, ()) if row.day >= first_day]
     counts = Counter(document.status for document in documents)
-    spent = [row for row in await kb.usage(job.created_at[:10]) if row.subject in job.subjects]
     n_waiting = sum(counts[status] for status in WAITING)
     status = "finished" if job.finished_at else "stopped" if job.stopped else "running" if job.started_at else "waiting"
     sums = total(spent) if spent else None
@@ -125,13 +137,14 @@ async def list_jobs(
     """List the latest jobs and how far they are, the newest first."""
     state = await call.server.workspaces.state(call.workspace)
     jobs = await asyncio.to_thread(partial(state.jobs, k=k, is_unfinished=unfinished))
-    return [await job_status(kb, job) for job in jobs]
+    return await _statuses(kb, jobs)
 
 
 @operation("GET", f"{WORKSPACE}/jobs/{{job}}", Permission.READ)
 async def show_job(kb: Quipu, call: Call, job: str) -> JobStatus:
     """Return a job and how far it is."""
-    return await job_status(kb, await _job(call, job))
+    [status] = await _statuses(kb, [await _job(call, job)])
+    return status
 
 
 @operation("GET", f"{WORKSPACE}/jobs/{{job}}/events", Permission.READ, media_type="text/event-stream")
@@ -153,7 +166,8 @@ async def cancel_job(kb: Quipu, call: Call, job: str) -> JobStatus:
         raise InvalidInput("This job has no documents of its own.", remedy="It ends by itself; its results stay.")
     documents = await kb.documents(ids=server_job.subjects)
     await kb.cancel([document.id for document in documents if document.status in WAITING])
-    return await job_status(kb, server_job)
+    [status] = await _statuses(kb, [server_job])
+    return status
 
 
 @operation("POST", f"{WORKSPACE}/documents/retry", Permission.WRITE, status=202)
@@ -161,13 +175,13 @@ async def retry_documents(kb: Quipu, call: Call, body: DocumentNames) -> JobStat
     """Queue failed documents again, and the failed chunks of partly read ones."""
     names = body.documents or tuple(document.id for document in await kb.documents() if document.error)
     await kb.retry(names)
-    return await start_job(call, ADD, names)
+    return await start_job(kb, call, ADD, names)
 
 
 @operation("POST", f"{WORKSPACE}/refresh", Permission.WRITE, status=202)
-async def refresh(call: Call, body: RefreshRequest) -> JobStatus:
+async def refresh(kb: Quipu, call: Call, body: RefreshRequest) -> JobStatus:
     """Bring derivations up to date, and compute those that are named; `status` lists them with their cost."""
-    return await start_job(call, REFRESH, body.names)
+    return await start_job(kb, call, REFRESH, body.names)
 
 
 async def _job(call: Call, job_id: str) -> ServerJob:
@@ -182,7 +196,7 @@ async def _events(call: Call, job_id: str) -> AsyncIterator[bytes]:
     sent = call.request.headers.get("last-event-id", "")
     while True:
         async with call.use(call.workspace) as kb:
-            status = await job_status(kb, await _job(call, job_id))
+            [status] = await _statuses(kb, [await _job(call, job_id)])
         digest = hashlib.sha256(json_bytes(status)).hexdigest()[:16]
         if digest != sent:
             sent = digest

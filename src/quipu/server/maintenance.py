@@ -65,9 +65,9 @@ async def tune(kb: Quipu, body: TuningRequest) -> TuningResult:
 
 
 @operation("POST", f"{WORKSPACE}/resume", Permission.WRITE, status=202)
-async def resume(call: Call) -> JobStatus:
+async def resume(kb: Quipu, call: Call) -> JobStatus:
     """Work through the queue, as a job: for example after the budget was raised."""
-    return await start_job(call, ADD, ())
+    return await start_job(kb, call, ADD, ())
 
 
 @operation("GET", f"{WORKSPACE}/plan", Permission.READ)
@@ -101,13 +101,13 @@ async def verify(kb: Quipu, *, files_only: bool = False) -> CheckResult:
 
 
 @operation("GET", f"{WORKSPACE}/dump", Permission.ADMIN, media_type="application/jsonl")
-async def dump(call: Call) -> Response:
+async def dump(kb: Quipu) -> Response:
     """Return the canonical state as JSON lines: equal documents give equal bytes."""
-    return StreamingResponse(_dump_lines(call), 200, None, "application/jsonl")
+    return StreamingResponse(_dump_lines(kb), 200, None, "application/jsonl")
 
 
-async def _dump_lines(call: Call) -> AsyncIterator[bytes]:
-    async with call.use(call.workspace, Permission.ADMIN) as kb, aclosing(kb.dump()) as lines:
+async def _dump_lines(kb: Quipu) -> AsyncIterator[bytes]:
+    async with aclosing(kb.dump()) as lines:
         async for line in lines:
             yield f"{line}\n".encode()
 

@@ -107,7 +107,7 @@ async def chat_completions(call: Call, body: ChatCompletionRequest) -> Response:
         "role": "assistant",
         "content": reply_text(answer, question),
         "refusal": None,
-        "annotations": _annotations(answer, call, model),
+        "annotations": _chat_annotations(answer, call, model),
     }
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     return json_response(
@@ -131,7 +131,7 @@ async def _chat_events(
                 yield chunk({"content": piece.text})
                 continue
             tokens = tokens_of(piece.answer)
-            if annotations := _annotations(piece.answer, call, model):
+            if annotations := _chat_annotations(piece.answer, call, model):
                 yield chunk({"annotations": annotations})
         yield chunk({}, "stop")
         if include_usage:
@@ -153,7 +153,7 @@ async def responses(call: Call, body: ResponseRequest) -> Response:
     if body.stream:
         return event_stream(_response_events(call, model, question))
     answer = await whole_answer(call, model, question)
-    part = _part(reply_text(answer, question), _annotations(answer, call, model))
+    part = _part(reply_text(answer, question), _citations(answer, call, model))
     finished = _response(_id("resp"), model, "completed")
     return json_response(
         {**finished, "output": [_output(_id("msg"), part)], "usage": _response_usage(tokens_of(answer))}
@@ -179,7 +179,7 @@ async def _response_events(call: Call, model: ServedModel, question: ChatQuestio
                 texts.append(piece.text)
                 yield event("response.output_text.delta", {**place, "delta": piece.text, "logprobs": []})
                 continue
-            part = _part("".join(texts), _annotations(piece.answer, call, model))
+            part = _part("".join(texts), _citations(piece.answer, call, model))
             output, tokens = _output(message_id, part), tokens_of(piece.answer)
             finished = {**_response(id_, model, "completed"), "output": [output], "usage": _response_usage(tokens)}
             yield event("response.output_text.done", {**place, "text": part["text"], "logprobs": []})
@@ -231,19 +231,20 @@ def _completion(kind: str, model: ServedModel) -> Json:
     return {"id": _id("chatcmpl"), "object": kind, "created": int(time.time()), "model": model.name}
 
 
-def _annotations(answer: Answer, call: Call, model: ServedModel) -> list[Json]:
+def _citations(answer: Answer, call: Call, model: ServedModel) -> list[Json]:
     return [
         {
-            "type": "url_citation",
-            "url_citation": {
-                "url": span.url,
-                "title": span.title,
-                "start_index": span.start,
-                "end_index": span.end,
-            },
+            "url": span.url,
+            "title": span.title,
+            "start_index": span.start,
+            "end_index": span.end,
         }
         for span in cited_spans(answer, call, model.workspace)
     ]
+
+
+def _chat_annotations(answer: Answer, call: Call, model: ServedModel) -> list[Json]:
+    return [{"type": "url_citation", "url_citation": citation} for citation in _citations(answer, call, model)]
 
 
 def _chat_usage(tokens: TokenCount) -> Json:
@@ -280,16 +281,10 @@ def _output(id_: str, part: Json | None) -> Json:
     return {"id": id_, "type": "message", "role": "assistant", "status": status, "content": content}
 
 
-def _part(text: str, annotations: list[Json]) -> Json:
-    """Return the text of a response; its annotations have no object of their own inside, as those of a chat do."""
-    flat = [{"type": "url_citation", **_inner(annotation)} for annotation in annotations]
-    return {"type": "output_text", "text": text, "annotations": flat, "logprobs": []}
-
-
-def _inner(annotation: Json) -> Json:
-    inner = annotation["url_citation"]
-    assert isinstance(inner, dict)
-    return inner
+def _part(text: str, citations: list[Json]) -> Json:
+    """Return the text of a response with its citations."""
+    annotations = [{"type": "url_citation", **citation} for citation in citations]
+    return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
 
 
 def _response_usage(tokens: TokenCount) -> Json:

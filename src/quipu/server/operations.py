@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, compile_path
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from quipu.engine import Quipu
 from quipu.server.access import NOBODY, AccessKey, Permission, check_origin
@@ -154,14 +154,14 @@ def operations_of(*functions: Callable[..., Awaitable[object]]) -> tuple[Operati
 class OperationEndpoint:
     """Serves one operation: checks the caller, reads the request, runs the function, writes its result."""
 
+    def __init__(self, described: Operation, server: "ServerComponents") -> None:
+        self._operation = described
+        self._server = server
+
     @property
     def name(self) -> str:
         """The name of the operation."""
         return self._operation.function.__name__
-
-    def __init__(self, described: Operation, server: "ServerComponents") -> None:
-        self._operation = described
-        self._server = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -199,7 +199,7 @@ class OperationEndpoint:
                 result = await (work if self._operation.reads_body else _unless_disconnected(work, request))
         except TimeoutError:
             raise RequestRefused(
-                504, f"No reply was ready after {reply_s:,.0f} seconds.", remedy="Try a stream."
+                504, f"No reply was ready after {reply_s:g} seconds.", remedy="Try a stream."
             ) from None
         response = result if isinstance(result, Response) else json_response(result, self._operation.status)
         await response(request.scope, request.receive, send)
@@ -218,7 +218,7 @@ class OperationEndpoint:
             if not self._operation.takes_any_type:
                 _check_media_type(request)
             arguments["body"] = self._operation.body.validate_json(
-                await read_body(request, self._server.options.max_body_bytes, self._server.options.body_s)
+                await _read_body(request, self._server.options.max_body_bytes, self._server.options.body_s)
             )
         return arguments
 
@@ -230,24 +230,32 @@ def _query_string(request: Request) -> dict[str, object]:
     return {name: texts if len(texts) > 1 else texts[0] for name, texts in values.items()}
 
 
-async def read_body(request: Request, max_bytes: int, max_s: float) -> bytes:
-    """Return the body of a request; raises RequestRefused as soon as it is larger than `max_bytes`, or late."""
+def limited(request: Request, max_bytes: int, remedy: str) -> Request:
+    """Return a request whose body ends in RequestRefused as soon as it is larger than `max_bytes`."""
+    too_large = RequestRefused(413, f"The body is larger than {max_bytes:,} bytes.", remedy=remedy)
     size = request.headers.get("content-length", "")
-    too_large = RequestRefused(
-        413, f"The body is larger than {max_bytes:,} bytes.", remedy="Send less, or documents one by one."
-    )
     if size.isdigit() and int(size) > max_bytes:
         raise too_large
-    body = bytearray()
+    n_bytes = 0
+
+    async def receive() -> Message:
+        nonlocal n_bytes
+        message = await request.receive()
+        n_bytes += len(message.get("body", b""))
+        if n_bytes > max_bytes:
+            raise too_large
+        return message
+
+    return Request(request.scope, receive)
+
+
+async def _read_body(request: Request, max_bytes: int, max_s: float) -> bytes:
+    """Return the body of a request; raises RequestRefused if it is larger than `max_bytes`, or late."""
     try:
         async with asyncio.timeout(max_s):
-            async for part in request.stream():
-                body += part
-                if len(body) > max_bytes:
-                    raise too_large
+            return await limited(request, max_bytes, "Send less, or documents one by one.").body()
     except TimeoutError:
-        raise RequestRefused(408, f"The body took more than {max_s:,.0f} seconds.", remedy="Send it again.") from None
-    return bytes(body)
+        raise RequestRefused(408, f"The body took more than {max_s:g} seconds.", remedy="Send it again.") from None
 
 
 def _check_media_type(request: Request) -> None:

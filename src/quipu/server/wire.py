@@ -1,12 +1,9 @@
 """Wire format: results as JSON, errors as problem details (RFC 9457), and streams of server-sent events."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -125,7 +122,7 @@ def problem_response(problem: Problem, headers: Mapping[str, str]) -> Response:
 
 def json_bytes(value: object) -> bytes:
     """Return a result as JSON: dataclasses become objects with their fields, None stays null."""
-    return to_json(value, fallback=_fallback, inf_nan_mode="null")
+    return to_json(value, inf_nan_mode="null")
 
 
 def json_response(value: object, status: int = 200) -> Response:
@@ -174,14 +171,6 @@ async def _next(pieces: AsyncIterator[bytes]) -> bytes:
     return await anext(pieces)
 
 
-def parse_json(text: bytes) -> Any:
-    """Return the JSON value of a body; raises RequestRefused where it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise RequestRefused(400, f"The body is not JSON: {error}.", remedy="Send a JSON object.") from None
-
-
 def _field_errors(error: ValidationError) -> list[FieldError]:
     return [
         FieldError(field=".".join(map(str, part["loc"])), detail=part["msg"])
@@ -191,9 +180,3 @@ def _field_errors(error: ValidationError) -> list[FieldError]:
 
 def _dashed(name: str) -> str:
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("-")
-
-
-def _fallback(value: object) -> object:
-    if isinstance(value, PurePath):
-        return value.name  # never where it is on this machine
-    raise TypeError(f"{type(value).__name__} has no form in JSON")

@@ -37,23 +37,12 @@ class _OpenWorkspace:
         """Whether the file is still the one that was opened: another process may delete or replace it."""
         return _version(self.file) == self.version
 
-    async def close(self) -> None:
-        """Close both."""
-        self.state.close()
-        await self.engine.close()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Places:
-    """Where the indexes are: one folder, or every index below a root."""
-
-    index: Path | None = None
-    root: Path | None = None
-
 
 class Workspaces:
-    """The indexes of a server. An index is opened when it is first used; the least recently used one is closed.
+    """The indexes of a server: the one in the folder `index`, or all below the folder `root`.
 
+    An index is opened when it is first used; the least recently used one is closed. The one index is created if it does
+    not exist, but only once: if somebody deletes it later, no empty one takes its place.
     `make_settings` returns the settings of the index in a folder. Built-in embedders are shared by all workspaces,
     because each takes tens of megabytes.
     """
@@ -66,7 +55,9 @@ class Workspaces:
         max_open: int = 100,
         make_settings: Callable[[Path], Settings] = lambda path: Settings(index=path),
     ) -> None:
-        self._places = _Places(index=index, root=root)
+        self._index = index
+        self._root = root
+        self._may_create = root is None
         self._max_open = max_open
         self._make_settings = make_settings
         self._open: OrderedDict[str, _OpenWorkspace] = OrderedDict()
@@ -76,26 +67,26 @@ class Workspaces:
     @property
     def folder(self) -> Path:
         """The folder that holds everything: the index, or the root of all indexes."""
-        folder = self._places.root or self._places.index
+        folder = self._root or self._index
         assert folder is not None
         return folder
 
     @property
     def may_change(self) -> bool:
         """Whether workspaces can be created and deleted: not where the server serves one index."""
-        return self._places.root is not None
+        return self._root is not None
 
     def names(self) -> list[str]:
         """Return the names of all workspaces, sorted."""
-        if self._places.root is None:
+        if self._root is None:
             return [ONLY_WORKSPACE]
-        folders = self._places.root.iterdir() if self._places.root.is_dir() else ()
+        folders = self._root.iterdir() if self._root.is_dir() else ()
         return sorted(folder.name for folder in folders if _NAME.fullmatch(folder.name) and _has_index(folder))
 
     def exists(self, name: str) -> bool:
         """Return whether there is a workspace of that name."""
         path = self._path(name)
-        return path is not None and (self._places.root is None or _has_index(path))
+        return path is not None and (self._may_create or _has_index(path))
 
     def open_engines(self) -> list[tuple[str, Quipu]]:
         """Return the names and engines of the workspaces that are open now."""
@@ -108,13 +99,18 @@ class Workspaces:
     @asynccontextmanager
     async def use(self, name: str) -> AsyncIterator[Quipu]:
         """Keep the engine of a workspace open during the block. Raises NotFound where there is no such workspace."""
+        async with self._using(name) as workspace:
+            yield workspace.engine
+
+    @asynccontextmanager
+    async def _using(self, name: str) -> AsyncIterator[_OpenWorkspace]:
         workspace = await self._opened(name)
         try:
-            yield workspace.engine
+            yield workspace
         finally:
             workspace.n_users -= 1
             if not workspace.n_users and self._open.get(name) is not workspace:
-                await workspace.close()  # it was replaced meanwhile
+                await workspace.engine.close()  # it was replaced meanwhile
             await self._close_unused()
 
     def settings(self, name: str) -> Settings:
@@ -128,8 +124,8 @@ class Workspaces:
 
     async def state(self, name: str) -> ServerState:
         """Return what the server remembers about a workspace. Raises NotFound where there is no such workspace."""
-        async with self.use(name):
-            return self._open[name].state
+        async with self._using(name) as workspace:
+            return workspace.state
 
     async def create(self, name: str) -> None:
         """Create an empty workspace. Raises InvalidInput for a name that is taken or not allowed."""
@@ -159,7 +155,7 @@ class Workspaces:
                 raise InvalidInput(f"The workspace {name!r} is in use.", remedy="Wait for its jobs, or cancel them.")
             if workspace:
                 del self._open[name]
-                await workspace.close()
+                await workspace.engine.close()
             path = self._path(name)
             assert path is not None
             await asyncio.to_thread(shutil.rmtree, path)
@@ -168,14 +164,14 @@ class Workspaces:
         """Close every engine."""
         async with self._opening:
             for workspace in self._open.values():
-                await workspace.close()
+                await workspace.engine.close()
             self._open.clear()
 
     def _path(self, name: str) -> Path | None:
         """Return the folder of a workspace, None for a name that no workspace can have."""
-        if self._places.root is None:
-            return self._places.index if name == ONLY_WORKSPACE else None
-        return self._places.root / name if _NAME.fullmatch(name) else None
+        if self._root is None:
+            return self._index if name == ONLY_WORKSPACE else None
+        return self._root / name if _NAME.fullmatch(name) else None
 
     async def _opened(self, name: str) -> _OpenWorkspace:
         workspace = self._open.get(name)
@@ -189,8 +185,9 @@ class Workspaces:
             async with self._opening:
                 workspace = self._open.get(name)
                 if workspace is None:
-                    workspace = await self._open_workspace(path, create=self._places.root is None)
+                    workspace = await self._open_workspace(path, create=self._may_create)
                     self._open[name] = workspace
+                    self._may_create = False
         workspace.n_users += 1
         self._open.move_to_end(name)
         return workspace
@@ -199,7 +196,7 @@ class Workspaces:
         """Forget an open workspace whose index is gone; it is closed now, or when the last request has ended."""
         workspace = self._open.pop(name, None)
         if workspace is not None and not workspace.n_users:
-            await workspace.close()
+            await workspace.engine.close()
 
     async def _open_workspace(self, path: Path, *, create: bool) -> _OpenWorkspace:
         settings = self._make_settings(path)
@@ -224,7 +221,7 @@ class Workspaces:
         """Close the least recently used engines that nobody uses, until few enough are open."""
         surplus = len(self._open) - self._max_open
         for name in [name for name, workspace in self._open.items() if not workspace.n_users][: max(surplus, 0)]:
-            await self._open.pop(name).close()
+            await self._open.pop(name).engine.close()
 
 
 def _version(file: Path) -> tuple[int, int]:

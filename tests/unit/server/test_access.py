@@ -1,9 +1,11 @@
 """Who may call: keys, what they allow, cookies, other sites, and too many calls."""
 
 import os
+import re
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +18,7 @@ from quipu.model.usage import Stage, UsageRow
 from quipu.server import ServerComponents, ServerOptions, Workspaces
 from quipu.server.access import KEYS_FILE, KeyFile, Permission, RateLimit
 from quipu.server.app import OPERATIONS
+from quipu.server.operations import Operation
 from quipu.server.wire import RequestRefused
 from tests.unit.server.conftest import http_client
 
@@ -32,6 +35,23 @@ def authorize(index: Path) -> Authorize:
         return {"authorization": f"Bearer {keys.create('test', Permission(permission), workspaces, expires).text}"}
 
     return header
+
+
+@asynccontextmanager
+async def client_of_one_of_two(root: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """Yield a client of a server of the workspaces a and b, whose key opens only a."""
+    key = KeyFile(root / KEYS_FILE).create("a", Permission.ADMIN, ("a",)).text
+    workspaces = Workspaces(root=root)
+    for name in ("a", "b"):
+        await workspaces.create(name)
+    async with http_client(ServerComponents.of(workspaces)) as client:
+        client.headers["authorization"] = f"Bearer {key}"
+        yield client
+
+
+def example_path(operation: Operation, workspace: str) -> str:
+    """Return a path of an operation, in which each part but the workspace is its own name."""
+    return re.sub(r"\{(\w+)(?::path)?\}", r"\1", operation.path.replace("{workspace}", workspace))
 
 
 async def test_without_keys_this_machine_may_do_everything(client: httpx.AsyncClient) -> None:
@@ -76,26 +96,19 @@ async def test_an_operation_answers_only_keys_with_its_permission(
     for operation in OPERATIONS:
         if operation.permission is None or held.includes(operation.permission):
             continue
-        path = operation.path.replace("{workspace}", "default").replace(":path", "").replace("{", "").replace("}", "")
-        response = await client.request(operation.method, path, headers=header)
+        response = await client.request(operation.method, example_path(operation, "default"), headers=header)
         assert response.status_code == 403, operation.path
         assert operation.permission.value in response.json()["detail"]
 
 
 async def test_a_key_for_one_workspace_sees_no_other(tmp_path: Path) -> None:
-    key = KeyFile(tmp_path / KEYS_FILE).create("a", Permission.ADMIN, ("a",)).text
-    workspaces = Workspaces(root=tmp_path)
-    for name in ("a", "b"):
-        await workspaces.create(name)
-    async with http_client(ServerComponents.of(workspaces)) as client:
-        client.headers["authorization"] = f"Bearer {key}"
+    async with client_of_one_of_two(tmp_path) as client:
         assert (await client.get("/api/v1/workspaces")).json() == [{"name": "a"}]
         assert (await client.post("/api/v1/workspaces", json={"name": "c"})).status_code == 404
         for operation in OPERATIONS:
             if "{workspace}" in operation.path:
-                path = operation.path.replace("{workspace}", "b").replace(":path", "").replace("{", "").replace("}", "")
-                foreign = await client.request(operation.method, path)
-                missing = await client.request(operation.method, path.replace("/b", "/none", 1))
+                foreign = await client.request(operation.method, example_path(operation, "b"))
+                missing = await client.request(operation.method, example_path(operation, "none"))
                 assert foreign.status_code == missing.status_code == 404, operation.path
         assert (await client.get("/api/v1/workspaces/a/status")).status_code == 200
 
@@ -201,12 +214,7 @@ def test_wrong_words_for_a_key_are_refused(tmp_path: Path) -> None:
 async def test_a_model_name_leads_to_no_workspace_that_the_key_does_not_open(
     tmp_path: Path, path: str, body: dict[str, object]
 ) -> None:
-    key = KeyFile(tmp_path / KEYS_FILE).create("a", Permission.ADMIN, ("a",)).text
-    workspaces = Workspaces(root=tmp_path)
-    for name in ("a", "b"):
-        await workspaces.create(name)
-    async with http_client(ServerComponents.of(workspaces)) as client:
-        client.headers["authorization"] = f"Bearer {key}"
+    async with client_of_one_of_two(tmp_path) as client:
         replies = [
             await client.post(path, json={**body, "model": str(body["model"]).format(name)}) for name in ("b", "none")
         ]

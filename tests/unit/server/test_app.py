@@ -1,11 +1,13 @@
 """What every route has: its contract in the OpenAPI document, clear errors, and protection."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from quipu.server import ServerComponents, Workspaces
+from quipu.server import ServerComponents, ServerOptions, Workspaces
 from quipu.server.app import OPERATIONS
 from quipu.server.openapi import openapi_document
 from tests.unit.server.conftest import http_client
@@ -208,3 +210,33 @@ async def test_the_address_in_a_browser_says_what_answers(client: httpx.AsyncCli
     response = await client.get("/")
     assert response.text.startswith("Quipu is running.")
     assert (await client.head("/")).status_code == 200  # as Ollama's command asks
+
+
+async def test_a_body_that_comes_too_slowly_is_refused(index: Path) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        yield b'{"question": '
+        await asyncio.Event().wait()
+
+    server = ServerComponents.of(Workspaces(index=index), ServerOptions(body_s=0.01))
+    async with http_client(server) as client:
+        json_type = {"content-type": "application/json"}
+        response = await client.post(f"{KB}/query", content=endless(), headers=json_type)
+    assert response.status_code == 408
+
+
+async def test_a_reply_that_is_not_ready_in_time_is_given_up(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_cancelled = False
+
+    async def never(*_: object) -> None:
+        nonlocal is_cancelled
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            is_cancelled = True
+            raise
+
+    monkeypatch.setattr("quipu.engine.Quipu.usage", never)
+    server = ServerComponents.of(Workspaces(index=index), ServerOptions(reply_s=0.01))
+    async with http_client(server) as client:
+        assert (await client.get(f"{KB}/usage")).status_code == 504
+    assert is_cancelled

@@ -7,8 +7,8 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -104,23 +104,39 @@ def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
         serve(plan, lambda _: None)
 
 
+@asynccontextmanager
+async def one_connection() -> AsyncIterator[tuple[TimedProtocol, asyncio.StreamReader]]:
+    """Yield the server's side of a connection, and what the client receives."""
+    accepted: asyncio.Future[TimedProtocol] = asyncio.get_running_loop().create_future()
+
+    class Accepted(TimedProtocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            accepted.set_result(self)
+
+    config = uvicorn.Config(lambda: None, http=Accepted, ws="none", log_config=None)
+    config.load()
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Accepted(config=config, server_state=ServerState(), app_state={}), sock=listen(ServerOptions(port=0))
+    )
+    async with server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        try:
+            yield await accepted, reader
+        finally:
+            writer.close()
+            (await accepted).transport.abort()
+
+
 async def test_the_body_of_a_reply_does_not_wait_for_the_client() -> None:
     """TCP_NODELAY: without it, each reply takes 40 ms more."""
-    protocols: list[TimedProtocol] = []
-
-    def make() -> TimedProtocol:
-        config = uvicorn.Config(lambda: None, http=TimedProtocol, ws="none", log_config=None)
-        config.load()
-        protocols.append(TimedProtocol(config=config, server_state=ServerState(), app_state={}))
-        return protocols[0]
-
-    server = await asyncio.get_running_loop().create_server(make, sock=listen(ServerOptions(port=0)))
-    async with server:
-        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        while not protocols:
-            await asyncio.wait_for(server.start_serving(), 10)
-        accepted = protocols[0].transport.get_extra_info("socket")
+    async with one_connection() as (protocol, _):
+        accepted = protocol.transport.get_extra_info("socket")
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-        writer.close()
-        protocols[0].transport.close()
-        await writer.wait_closed()
+
+
+async def test_a_client_that_sends_no_headers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quipu.server.listening._HEADERS_S", 0.01)
+    async with asyncio.timeout(60), one_connection() as (_, reader):
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""

@@ -1,5 +1,7 @@
 """Workspaces: opened when used, shared by requests, closed when many others are."""
 
+import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,15 @@ async def test_a_workspace_that_another_process_deletes_and_makes_again_is_opene
         assert (await kb.add_text("Ada wrote.", id="one")).n_added == 1
     for workspaces in (here, there):
         await workspaces.close()
+
+
+async def test_no_empty_index_takes_the_place_of_one_that_was_deleted(tmp_path: Path) -> None:
+    workspaces = Workspaces(index=tmp_path / "kb")
+    async with workspaces.use("default") as kb:
+        await kb.add_text("Ada wrote.", id="one")
+    await asyncio.to_thread(shutil.rmtree, tmp_path / "kb")
+    with pytest.raises(NotFound):
+        async with workspaces.use("default"):
+            pass
+    assert not await asyncio.to_thread((tmp_path / "kb").exists)
+    await workspaces.close()

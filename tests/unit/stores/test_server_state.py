@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from quipu.model.server_state import ServerJob, StoredReply
-from quipu.stores.sqlite.server_state import ServerState
+from quipu.stores.sqlite.server_state import ServerJob, ServerState, StoredReply
 
 
 def _job(id_: str, finished_at: str = "") -> ServerJob:

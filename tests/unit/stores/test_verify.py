@@ -16,6 +16,16 @@ from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, summa
 from quipu.testing.facts import claim, document, entity, passage, relation
 from tests.unit.stores.opening import fill, open_index
 
+
+async def assert_named(database: Path, statement: str, words: str) -> None:
+    """Tamper with an index by a statement of SQL; `verify` says these words about it."""
+    with closing(sqlite3.connect(database)) as connection, connection:
+        assert connection.execute(statement).rowcount != 0
+    async with open_index(database) as store:
+        differences = await store.verify()
+    assert any(words in difference for difference in differences), differences
+
+
 _WHO = "(SELECT rid FROM entity WHERE key = 'world health organization')"
 _FIRST = "(SELECT min(rid) FROM chunk)"
 
@@ -138,11 +148,7 @@ async def test_tampering_with_summaries_is_found_and_named(database: Path, fault
         await publish(store, document("a", *said))
         assert len(await summarise(store)) == 2
         assert await store.verify() == []
-    with closing(sqlite3.connect(database)) as connection, connection:
-        assert connection.execute(statement).rowcount != 0
-    async with open_index(database) as store:
-        differences = await store.verify()
-    assert any(words in difference for difference in differences), differences
+    await assert_named(database, statement, words)
 
 
 _CONTENT_FAULTS: dict[str, tuple[str, str]] = {
@@ -167,11 +173,7 @@ async def test_tampering_with_kept_texts_and_files_is_found_and_named(database: 
     async with open_index(database) as store:
         await publish(store, document("a", "Acre fell."), document("b", "Venice rose."))
         assert await store.verify() == []
-    with closing(sqlite3.connect(database)) as connection, connection:
-        assert connection.execute(statement).rowcount != 0
-    async with open_index(database) as store:
-        differences = await store.verify()
-    assert any(words in difference for difference in differences), differences
+    await assert_named(database, statement, words)
 
 
 @pytest.mark.parametrize("column", ["entity", "object"])
@@ -216,12 +218,7 @@ async def test_tampering_is_found_and_named(database: Path, fault: str) -> None:
     statement, words = _FAULTS[fault]
     async with open_index(database) as store:
         await fill(store)
-    with closing(sqlite3.connect(database)) as connection:
-        assert connection.execute(statement).rowcount != 0
-        connection.commit()
-    async with open_index(database) as store:
-        differences = await store.verify()
-    assert any(words in difference for difference in differences), differences
+    await assert_named(database, statement, words)
 
 
 @pytest.mark.parametrize(
@@ -349,8 +346,4 @@ async def test_tampering_with_names_synonyms_and_sentences_is_found(database: Pa
         await store.commit(Delta(synonyms=found, sentences=[spans]))
         await embed(store)
         assert await store.verify() == []
-    with closing(sqlite3.connect(database)) as connection, connection:
-        assert connection.execute(statement).rowcount != 0
-    async with open_index(database) as store:
-        differences = await store.verify()
-    assert any(words in difference for difference in differences), differences
+    await assert_named(database, statement, words)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from quipu.cli.options import QuipuCommand, with_engine
 from quipu.cli.output import emit, one_line, styled, table
@@ -96,13 +97,7 @@ def _render_neighbours(console: Console, page: NeighbourPage) -> None:
     console.print(styled(f"{page.entity.name} ({page.entity.type})", "bold"))
     listing = table("neighbour", "type", "weight", "keywords", "description", right=["weight"])
     for relation, neighbour in page.neighbours:
-        listing.add_row(
-            styled(neighbour.name),
-            styled(neighbour.type),
-            f"{relation.weight:g}",
-            styled(", ".join(relation.keywords)),
-            styled(one_line(relation.description, _EXCERPT_CELLS)),
-        )
+        listing.add_row(styled(neighbour.name), styled(neighbour.type), *_relation_cells(relation))
     _print_page(console, listing, page.n_total, page.cursor)
 
 
@@ -139,14 +134,14 @@ def _entity_table(entities: Sequence[Entity], distances: Sequence[int] = ()) -> 
 def _relation_table(relations: Sequence[Relation]) -> Table:
     listing = table("source", "target", "weight", "keywords", "description", right=["weight"])
     for relation in relations:
-        listing.add_row(
-            styled(relation.source_name),
-            styled(relation.target_name),
-            f"{relation.weight:g}",
-            styled(", ".join(relation.keywords)),
-            styled(one_line(relation.description, _EXCERPT_CELLS)),
-        )
+        listing.add_row(styled(relation.source_name), styled(relation.target_name), *_relation_cells(relation))
     return listing
+
+
+def _relation_cells(relation: Relation) -> tuple[str | Text, ...]:
+    """Return weight, keywords and description of a relation."""
+    description = one_line(relation.description, _EXCERPT_CELLS)
+    return f"{relation.weight:g}", styled(", ".join(relation.keywords)), styled(description)
 
 
 def _print_page(console: Console, listing: Table, n_total: int, cursor: str) -> None:

@@ -1,9 +1,12 @@
-"""Server state in SQLite: one small file beside the index, shared by all processes of a server."""
+"""Server state: what a server remembers about a workspace beside its index: jobs, and replies it would repeat.
+
+It is one small SQLite file, shared by all processes of a server.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.pool import NullPool
 
-from quipu.model.server_state import ServerJob, StoredReply
-
 FILE_NAME = ".server.sqlite"
-_MAX_RESERVED_S = 60.0
+_MAX_RESERVED_S = 60.0  # which a key stays reserved without a reply
 _MAX_JOBS = 1_000  # finished ones that are remembered
 
 _metadata = sa.MetaData()
@@ -42,6 +43,41 @@ _REPLY = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
     sa.Column("created", sa.Float, nullable=False),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerJob:
+    """Work that a server does after it has answered: documents to read, or derivations to refresh.
+
+    `kind` is "add" or "refresh", `subjects` are ids of documents or names of derivations. `stage`, `n_done` and
+    `n_total` are the latest progress of the process that works on it. `stopped` says why it rests before its end, ""
+    if it does not. Times are ISO 8601 in UTC, "" for not yet.
+    """
+
+    id: str
+    kind: str
+    subjects: tuple[str, ...]
+    created_at: str
+    started_at: str = ""
+    finished_at: str = ""
+    stage: str = ""
+    n_done: int = 0
+    n_total: int = 0
+    stopped: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredReply:
+    """A reply to a request with an Idempotency-Key; `digest` is that of the request.
+
+    `status` is 0 until the reply is there. `created` is the time in seconds since 1970.
+    """
+
+    key: str
+    digest: str
+    status: int
+    body: bytes
+    created: float
 
 
 class ServerState:
@@ -102,10 +138,6 @@ class ServerState:
         """Forget a key: its request failed, and may be sent again."""
         with self._writing() as connection:
             connection.execute(sa.delete(_REPLY).where(_REPLY.c.key == key))
-
-    def close(self) -> None:
-        """Close the file."""
-        self._engine.dispose()
 
     def _jobs(self, condition: "sa.ColumnElement[bool]", *, k: int) -> list[ServerJob]:
         query = sa.select(_JOB).where(condition).order_by(_JOB.c.n.desc()).limit(k)
