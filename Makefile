@@ -7,7 +7,7 @@ BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench laws reference clean
+.PHONY: help setup demo test check format ui browser bench laws reference clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +42,17 @@ format: $(READY)  ## Put imports and layout right
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+ui: ui/node_modules/.package-lock.json  ## Build the web page (needs Node.js 20 or newer)
+	cd ui && npm run --silent check && npm run --silent build
+
+ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json
+	@command -v npm > /dev/null || { echo "The web page is built with npm. Install Node.js 20 or newer." >&2; exit 1; }
+	cd ui && npm ci --silent
+	@touch $@
+
+browser: $(READY) ui  ## Test the web page in Chromium
+	cd ui && QUIPU=$(CURDIR)/$(BIN)/quipu npm run --silent test
+
 bench: $(READY)  ## Measure speed beside LightRAG, and quality (longer: make bench SPEED=--full)
 	$(BIN)/python -m benchmarks.speed $(SPEED)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
@@ -53,5 +64,5 @@ reference: $(READY)  ## Write docs/reference again from the code
 	$(BIN)/python scripts/reference.py
 
 clean:  ## Remove everything made here
-	rm -rf .venv .demo .quipu .quipu-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf ui/node_modules src/quipu/server/web .venv .demo .quipu .quipu-demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,7 @@ app            all routes, and what surrounds each of them
 access         keys, what they allow, and how often a key may call
 operations     what an operation is; `openapi` describes them
 questions …    the operations of one subject each
+page           the files of the web page
 dialects       the APIs of OpenAI and Ollama, in `openai_api` and `ollama_api`
 workspaces     the indexes that are served
 wire           results, errors and streams as bytes

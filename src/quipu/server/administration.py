@@ -54,8 +54,10 @@ class NewWorkspace(WireBody):
 
 
 @operation("GET", "/", None, media_type="text/plain")
-async def greeting() -> Response:
-    """Tell a person who opens the address in a browser what answers here. No key is needed."""
+async def greeting(call: Call) -> Response:
+    """Return the web page to a browser, and a line of text to a program. No key is needed."""
+    if "text/html" in call.request.headers.get("accept", ""):
+        return call.server.page.index(call.request)
     text = "Quipu is running. Its API is described in api/v1/openapi.json\n"
     return Response(text, media_type="text/plain; charset=utf-8")
 

@@ -60,7 +60,7 @@ def make_app(server: ServerComponents) -> Starlette:
 
     routes = [operation.route(server) for operation in OPERATIONS]
     return Starlette(
-        routes=[*routes, Route("/api/v1/openapi.json", openapi)],
+        routes=[*routes, *server.page.routes(), Route("/api/v1/openapi.json", openapi)],
         middleware=[Middleware(_RequestGuard, server=server)],
         lifespan=lifespan,
         exception_handlers={404: _no_route, 405: _no_route},

@@ -12,6 +12,7 @@ from quipu.errors import QuipuError
 from quipu.server.access import KEYS_FILE, Access, KeyFile, RateLimit, shared_buckets
 from quipu.server.job_runners import JobRunners
 from quipu.server.metrics import Metrics
+from quipu.server.page import Page
 from quipu.server.wire import Problem, RequestRefused, problem_of
 from quipu.server.workspaces import Workspaces
 
@@ -48,12 +49,13 @@ class ServerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerComponents:
-    """What serves requests: the workspaces, who may use them, and the options of the server."""
+    """What serves requests: the workspaces, who may use them, the web page, and the options of the server."""
 
     workspaces: Workspaces
     access: Access
     jobs: JobRunners
     metrics: Metrics = field(default_factory=Metrics)
+    page: Page = field(default_factory=Page)
     options: ServerOptions = field(default_factory=ServerOptions)
 
     @classmethod

@@ -66,6 +66,7 @@ def _say_what_next(index: str) -> None:
         f'quipu --index {quoted} show entity "Alice Kober"',
         f"quipu --index {quoted} search 长城",
         f"quipu --index {quoted} verify",
+        f"quipu --index {quoted} serve   # then open http://127.0.0.1:8787 in a browser",
         "quipu add ./your-folder",
         'quipu ask "your question"',
     ):

@@ -71,6 +71,7 @@ def command(
 
     def announce(address: str) -> None:
         click.echo(f"Serving {root or index} at {address}", err=True)
+        click.echo(f"  page     {address}", err=True)
         click.echo(f"  API      {address}/api/v1/openapi.json", err=True)
         click.echo("Ctrl-C ends the server.", err=True)
 

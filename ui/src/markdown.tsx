@@ -1,0 +1,176 @@
+// Markdown: text of documents and answers as safe HTML, with marked spans and numbered citations.
+//
+// A text is shown block by block (paragraph, list, table …). A block that did not change is not drawn again, so that a
+// streamed answer costs the same for each piece. Offsets from the server count code points; those here are UTF-16.
+
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import DOMPurify from "dompurify";
+import { Marked } from "marked";
+
+/** Characters [start, end) of a text to be marked; `title` is shown when the pointer is over them. */
+export interface Span {
+  start: number;
+  end: number;
+  kind: "highlight" | "cited" | "unsupported";
+  title?: string;
+}
+
+/** Makes the element for a citation [n] in an answer; undefined leaves the text as it is. */
+export type CitationElement = (number: number) => HTMLElement | undefined;
+
+const marked = new Marked({ gfm: true, breaks: false });
+marked.use({ renderer: { image: ({ text }) => escape(text) } }); // a picture would be asked from another host
+
+// Marks of the beginning and the end of a span while Markdown is turned into HTML: private use, so no text has them.
+const OPEN = 0xe000;
+const CLOSE = 0xe800;
+const MARKS = /[\ue000-\uefff]/;
+const BLOCK_MARK = /^[ \t]*(?:(?:[-*+>]|#{1,6}|\d+[.)])[ \t]+|\|[ \t]*)+/; // a span begins behind the mark of a list or heading
+
+/** A text as Markdown, with marked spans; with `citation`, [n] in it becomes a citation. */
+export function Markdown({ text, spans = [], citation }: { text: string; spans?: Span[]; citation?: CitationElement }) {
+  const blocks = useMemo(() => blocksOf(text), [text]);
+  return (
+    <div class="markdown" dir="auto">
+      {blocks.map((block) => {
+        const inside = spans.filter((span) => span.start < block.start + block.raw.length && span.end > block.start);
+        return <Block key={block.start} raw={block.raw} spans={shifted(inside, block)} citation={citation} />;
+      })}
+    </div>
+  );
+}
+
+interface BlockText {
+  raw: string;
+  start: number;
+}
+
+function blocksOf(text: string): BlockText[] {
+  let start = 0;
+  return marked.lexer(text.replace(/[\ue000-\uefff]/g, "\ufffd")).map((token) => {
+    const block = { raw: token.raw, start };
+    start += token.raw.length;
+    return block;
+  });
+}
+
+function shifted(spans: Span[], block: BlockText): Span[] {
+  return spans.map((span) => ({
+    ...span,
+    start: Math.max(0, span.start - block.start),
+    end: Math.min(block.raw.length, span.end - block.start),
+  }));
+}
+
+function Block({ raw, spans, citation }: { raw: string; spans: Span[]; citation?: CitationElement }) {
+  const element = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const fragment = safeHtml(withMarks(raw, spans));
+    markSpans(fragment, spans);
+    if (citation) insertCitations(fragment, citation);
+    element.current!.replaceChildren(fragment);
+  }, [raw, citation, JSON.stringify(spans)]);
+  return <div ref={element} />;
+}
+
+function withMarks(raw: string, spans: Span[]): string {
+  const inserts = spans.flatMap((span, index) => {
+    const lineStart = span.start && raw.lastIndexOf("\n", span.start - 1) + 1;
+    const behind = lineStart + (BLOCK_MARK.exec(raw.slice(lineStart))?.[0].length ?? 0);
+    const end = raw.slice(0, span.end).trimEnd().length;
+    const start = Math.max(span.start, behind);
+    return start < end ? [[start, String.fromCharCode(OPEN + index)] as const, [end, String.fromCharCode(CLOSE + index)] as const] : [];
+  });
+  let text = raw;
+  for (const [at, mark] of inserts.sort((a, b) => b[0] - a[0])) text = text.slice(0, at) + mark + text.slice(at);
+  return text;
+}
+
+function safeHtml(markdown: string): DocumentFragment {
+  const html = marked.parse(markdown, { async: false });
+  const fragment = DOMPurify.sanitize(html, {
+    RETURN_DOM_FRAGMENT: true,
+    FORBID_TAGS: ["style", "form", "input", "button", "img", "svg", "math", "video", "audio", "iframe", "picture"],
+    FORBID_ATTR: ["style", "class", "id", "name", "target"],
+    ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
+  });
+  for (const link of fragment.querySelectorAll("a[href]")) {
+    link.setAttribute("target", "_blank");
+    link.setAttribute("rel", "noopener noreferrer");
+  }
+  for (const table of fragment.querySelectorAll("table")) {
+    const frame = document.createElement("div");
+    frame.className = "wide";
+    frame.tabIndex = 0;
+    table.replaceWith(frame);
+    frame.append(table);
+  }
+  return fragment;
+}
+
+function markSpans(fragment: DocumentFragment, spans: Span[]): void {
+  const open = new Set<number>();
+  for (const node of textNodes(fragment)) {
+    if (!open.size && !MARKS.test(node.data)) continue;
+    const parts: Node[] = [];
+    for (const piece of node.data.split(/([\ue000-\uefff])/)) {
+      const code = piece.charCodeAt(0);
+      if (code >= CLOSE && code <= 0xefff) open.delete(code - CLOSE);
+      else if (code >= OPEN && code < CLOSE) open.add(code - OPEN);
+      else if (piece) parts.push(open.size && piece.trim() ? markOf(piece, spans[Math.max(...open)]!) : new Text(piece));
+    }
+    node.replaceWith(...parts);
+  }
+}
+
+function markOf(text: string, span: Span): HTMLElement {
+  const mark = document.createElement("mark");
+  mark.className = span.kind;
+  mark.textContent = text;
+  if (span.title) mark.title = span.title;
+  return mark;
+}
+
+function insertCitations(fragment: DocumentFragment, citation: CitationElement): void {
+  for (const node of textNodes(fragment)) {
+    if (!/\[\d+\]/.test(node.data) || node.parentElement?.closest("code, a")) continue;
+    const parts = node.data.split(/(\[\d+\])/).map((piece) => {
+      const number = /^\[(\d+)\]$/.exec(piece)?.[1];
+      return (number && citation(Number(number))) || new Text(piece);
+    });
+    node.replaceWith(...parts);
+  }
+}
+
+function textNodes(root: Node): Text[] {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const nodes: Text[] = [];
+  while (walker.nextNode()) nodes.push(walker.currentNode as Text);
+  return nodes;
+}
+
+function escape(text: string): string {
+  return text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
+}
+
+/** Return a function from offsets in code points, as the server counts, to offsets in a JavaScript string. */
+export function codePoints(text: string): (offset: number) => number {
+  const wide: number[] = []; // the code point offsets of characters that are two units long
+  if (/[\ud800-\udbff]/.test(text)) {
+    let point = 0;
+    for (const letter of text) {
+      if (letter.length === 2) wide.push(point);
+      point++;
+    }
+  }
+  return (offset) => {
+    let low = 0;
+    let high = wide.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (wide[middle]! < offset) low = middle + 1;
+      else high = middle;
+    }
+    return offset + low;
+  };
+}

@@ -1,0 +1,83 @@
+// Ask and Document: the story from a question to the marked sentence, in a real browser.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+
+let folder, server, browser;
+
+before(async () => {
+  folder = demoIndex();
+  server = await startServer(folder);
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  if (folder) removeFolder(folder);
+});
+
+const QUESTION = "Who built on the work of Alice Kober?";
+const asked = `#/workspaces/default/ask?q=${encodeURIComponent(QUESTION)}`;
+
+test("a question is answered, and a click on its citation opens the document at the marked sentence", async () => {
+  const page = await open(browser, server.address);
+  await page.fill("#question", QUESTION);
+  await page.keyboard.press("Enter");
+  await page.waitForSelector(".sources");
+  assert.match(await page.textContent("mark.highlight"), /built on the work of the scholar Alice Kober/);
+  await page.click("a.citation >> nth=0");
+  await page.waitForSelector("mark.cited");
+  assert.match((await page.locator("mark.cited").allTextContents()).join(" "), /built on the work of the scholar Alice Kober/);
+  assert.ok(await page.locator("mark.cited").first().isVisible());
+  await page.goBack();
+  await page.waitForSelector(".sources");
+  assert.deepEqual(page.problems, []);
+});
+
+test("the evidence, the prompt and the reply stand behind tabs that the arrow keys reach", async () => {
+  const page = await open(browser, server.address, asked);
+  await page.waitForSelector(".sources");
+  await page.focus("[role=tab][aria-selected=true]");
+  await page.keyboard.press("ArrowRight");
+  await page.waitForSelector(".passages li");
+  assert.ok((await page.locator(".passages li").count()) > 3);
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  assert.match(await page.textContent("[role=tabpanel] pre"), /"generator": "extractive"/);
+});
+
+test("what the documents do not say is answered with what comes nearest", async () => {
+  const page = await open(browser, server.address, "#/workspaces/default/ask?q=What+is+the+capital+of+Mongolia%3F");
+  await page.waitForSelector(".answer .notice");
+  await page.waitForSelector(".passages li");
+});
+
+test("a wrong filter is an error with its remedy, and nothing else breaks", async () => {
+  const page = await open(browser, server.address, `${asked}&filter=%3D%3D`);
+  const text = await page.textContent("[role=alert]");
+  assert.ok(text.length > 10);
+});
+
+for (const theme of ["light", "dark"])
+  for (const [name, view, ready] of [
+    ["the start", "", ".empty"],
+    ["an answer", asked, ".sources"],
+    ["a document", "#/workspaces/default/documents/linear-b.md?start=519&end=852", "mark.cited"],
+    ["an error", "#/workspaces/default/documents/none.md", "[role=alert]"],
+  ])
+    test(`axe finds nothing against ${name} in ${theme}, which is no wider than a telephone`, async () => {
+      const page = await open(browser, server.address, view, { colorScheme: theme, viewport: { width: 360, height: 740 } });
+      await page.waitForSelector(ready);
+      assert.deepEqual(await violations(page), []);
+      const [needed, width] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.ok(needed <= width, `${needed} pixels are needed`);
+    });
+
+for (const [language, word] of [["ru", "Спросить"], ["zh", "提问"]])
+  test(`the page speaks the language of the browser: ${language}`, async () => {
+    const page = await open(browser, server.address, "", { locale: language });
+    assert.equal(await page.textContent(".question .primary"), word);
+    assert.equal(await page.getAttribute("html", "lang"), language);
+  });

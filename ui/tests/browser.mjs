@@ -1,0 +1,85 @@
+// Browser: what every test of the page needs: a server over the demo corpus, Chromium, and checks of accessibility.
+
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const QUIPU = process.env.QUIPU ?? "quipu";
+const CHROMIUM = [process.env.CHROMIUM, "/usr/lib/chromium/chromium", "/usr/bin/chromium", "/usr/bin/chromium-browser"].find((path) => path && existsSync(path));
+// Software drawing, and no request of the browser's own.
+const FLAGS = [
+  ...["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--no-first-run"],
+  ...["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"],
+  "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+];
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Make an index of the demo corpus in a folder of its own, and return the folder. */
+export function demoIndex() {
+  const folder = mkdtempSync(join(tmpdir(), "quipu-page-"));
+  const made = spawnSync(QUIPU, ["--index", join(folder, "index"), "demo"], { encoding: "utf8", env: environment() });
+  if (made.status !== 0) throw new Error(`quipu demo failed: ${made.stderr || made.error}`);
+  return folder;
+}
+
+/** Serve the index in a folder; resolves to its address and a function that ends it. */
+export async function startServer(folder, { args = [], env = {} } = {}) {
+  const server = spawn(QUIPU, ["--index", join(folder, "index"), "serve", "--port", "0", ...args], { env: environment(env) });
+  let output = "";
+  const address = await new Promise((resolve, reject) => {
+    const read = (text) => {
+      output += text;
+      const match = /http:\/\/[\w.[\]:]+:\d+/.exec(output);
+      if (match) resolve(match[0]);
+    };
+    server.stdout.on("data", read);
+    server.stderr.on("data", read);
+    server.on("exit", (code) => reject(new Error(`quipu serve ended with ${code}: ${output}`)));
+  });
+  const stop = () =>
+    new Promise((resolve) => {
+      server.on("exit", resolve);
+      server.kill("SIGTERM");
+    });
+  return { address, stop, process: server };
+}
+
+function environment(more = {}) {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith("QUIPU_"));
+  return { ...Object.fromEntries(own), ...more };
+}
+
+/** Start Chromium. */
+export async function startBrowser() {
+  if (!CHROMIUM) throw new Error("There is no Chromium. Install it (on Debian: apt-get install chromium), or name it: CHROMIUM=/path/to/chromium");
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+}
+
+/** Open a view in a new window; the page's `problems` list errors of scripts, of the console, and requests to other hosts. */
+export async function open(browser, address, view = "", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, locale: "en", ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  page.problems = [];
+  page.on("pageerror", (error) => page.problems.push(`script: ${error.message}`));
+  page.on("console", (message) => message.type() === "error" && page.problems.push(`console: ${message.text()}`));
+  page.on("request", (request) => request.url().startsWith(address) || request.url().startsWith("blob:") || page.problems.push(`request: ${request.url()}`));
+  await page.goto(`${address}/${view}`);
+  await page.waitForSelector("html[data-ready]");
+  return page;
+}
+
+/** Return what axe finds against WCAG A and AA, as lines. */
+export async function violations(page) {
+  await page.evaluate(AXE);
+  const result = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] }));
+  return result.violations.flatMap((violation) => violation.nodes.map((node) => `${violation.id}: ${node.target} – ${node.failureSummary}`));
+}
+
+/** Delete the folder of a demo index. */
+export function removeFolder(folder) {
+  rmSync(folder, { recursive: true, force: true });
+}
