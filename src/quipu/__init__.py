@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         ImportResult,
         IndexStatus,
         RefreshResult,
+        RemovalPreview,
         RemoveResult,
         RetrievedPassage,
     )
@@ -87,6 +88,7 @@ __all__ = [
     "RefreshCost",
     "RefreshResult",
     "Refused",
+    "RemovalPreview",
     "RemoveResult",
     "RetrievedPassage",
     "Settings",
@@ -119,6 +121,7 @@ _LAZY = {
         "EnqueuedDocuments",
         "ImportResult",
         "RefreshResult",
+        "RemovalPreview",
         "RemoveResult",
         "RetrievedPassage",
         "IndexStatus",

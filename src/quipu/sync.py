@@ -205,6 +205,7 @@ class BlockingQuipu:
     search = _blocking(Quipu.search)
     documents = _blocking(Quipu.documents)
     document = _blocking(Quipu.document)
+    preview_removal = _blocking(Quipu.preview_removal)
     text = _blocking(Quipu.text)
     original = _iterating(Quipu.original)
     chunk = _blocking(Quipu.chunk)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from quipu.answer import best_snippets
+from quipu.engine.status import preview_removal
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
@@ -14,7 +15,14 @@ from quipu.model.document import Document, DocumentListing
 from quipu.model.graph import AliasMention, ClaimMention, Entity, EntityMention, RelationMention
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter
-from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails, ReportDetails, SearchResult
+from quipu.model.results import (
+    DocumentDetails,
+    EntityDetails,
+    RelationDetails,
+    RemovalPreview,
+    ReportDetails,
+    SearchResult,
+)
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import OccurrenceKind, ReadView, Store
 from quipu.text.names import entity_key
@@ -56,7 +64,8 @@ class Lookups:
     async def document(self, document_id: str) -> DocumentDetails:
         """Return one document with its chunks. Raises NotFound with near matches."""
         async with self._store.view() as view:
-            return await document(view, document_id)
+            details = await _existing_document(view, document_id)
+            return DocumentDetails(document=details, chunks=tuple(await view.chunks(document_id=document_id)))
 
     async def text(self, document_id: str) -> str:
         """Return the whole text of a document, in which its chunks and citations stand at their offsets.
@@ -90,6 +99,12 @@ class Lookups:
             if len(part) < _PART_BYTES:
                 return
             start += len(part)
+
+    async def preview_removal(self, ids: Sequence[str], *, k: int = MAX_LISTED) -> RemovalPreview:
+        """Return what `remove` takes away, with at most `k` names of each kind. Raises NotFound naming unknown ids."""
+        async with self._store.view() as view:
+            await check_documents(view, ids := unique_ids(ids))
+            return await preview_removal(view, ids, k)
 
     async def chunk(self, chunk_id: str) -> ChunkFacts:
         """Return one chunk with all facts it states. Raises NotFound."""
@@ -143,12 +158,6 @@ async def search(view: ReadView, text: str, k: int) -> SearchResult:
         snippets=tuple(await asyncio.to_thread(best_snippets, text, chunks)),
         entities=tuple(await view.entities([hit.id for hit in entity_hits])),
     )
-
-
-async def document(view: ReadView, document_id: str) -> DocumentDetails:
-    """Return one document with its chunks. Raises NotFound with near matches."""
-    details = await _existing_document(view, document_id)
-    return DocumentDetails(document=details, chunks=tuple(await view.chunks(document_id=document_id)))
 
 
 async def _existing_document(view: ReadView, document_id: str) -> Document:
@@ -322,9 +331,10 @@ class _ClusterFamily:
 
 
 async def _report_details(view: ReadView, family: _ClusterFamily) -> ReportDetails:
-    cluster = (await view.clusters(family.cluster.hierarchy, [family.cluster.id]))[0]
+    parts = await view.clusters(family.cluster.hierarchy, family.subtree)
+    cluster = parts[0]
     relations = await _relations_of_aggregate(view, family.cluster)
-    neighbours = [_other_end(relation, cluster.id) for relation in relations]
+    neighbours = [rel.target if rel.source == cluster.id else rel.source for rel in relations]
     nearby = [cluster.id, *family.ancestors, *family.children, *neighbours]
     report_by_cluster = {report.cluster: report for report in await view.cluster_reports(nearby)}
     report = report_by_cluster.get(cluster.id)
@@ -332,7 +342,7 @@ async def _report_details(view: ReadView, family: _ClusterFamily) -> ReportDetai
         cluster=cluster,
         report=report,
         is_current=report is not None and report.inputs_hash == cluster.inputs_hash,
-        entities=tuple(await _most_connected_entities(view, family)),
+        entities=tuple(await view.entities([key for part in parts for key in part.members], MAX_LISTED)),
         chunks=tuple(await view.chunks(report.chunks if report else ())),
         ancestors=tuple((ancestor, _title(report_by_cluster, ancestor)) for ancestor in family.ancestors),
         children=tuple((child, _title(report_by_cluster, child)) for child in family.children),
@@ -343,12 +353,6 @@ async def _report_details(view: ReadView, family: _ClusterFamily) -> ReportDetai
     )
 
 
-async def _most_connected_entities(view: ReadView, family: _ClusterFamily) -> list[Entity]:
-    """Return the members of the cluster and its descendants with the most relations."""
-    clusters = await view.clusters(family.cluster.hierarchy, family.subtree)
-    return await view.entities([key for cluster in clusters for key in cluster.members], MAX_LISTED)
-
-
 async def _relations_of_aggregate(view: ReadView, cluster: Cluster) -> list[ClusterRelation]:
     """Return the relations of a cluster to others, the heaviest first; only aggregates have any."""
     if cluster.hierarchy is not Hierarchy.AGGREGATES:
@@ -357,10 +361,6 @@ async def _relations_of_aggregate(view: ReadView, cluster: Cluster) -> list[Clus
     relations = await view.cluster_relations([aggregate.id for aggregate in aggregates])
     own = [relation for relation in relations if cluster.id in (relation.source, relation.target)]
     return sorted(own, key=lambda relation: (-relation.weight, relation.source, relation.target))[:MAX_LISTED]
-
-
-def _other_end(relation: ClusterRelation, end: str) -> str:
-    return relation.target if relation.source == end else relation.source
 
 
 def _title(report_by_cluster: Mapping[str, ClusterReport], cluster: str) -> str:

@@ -1,6 +1,7 @@
-"""Status: how much the index holds, which derived data is fresh, stale or missing, and what a refresh would cost."""
+"""Status: how much the index holds, which derived data is stale, and what a refresh or a removal would change."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -14,8 +15,11 @@ from quipu.engine.components import Components
 from quipu.engine.refresh import RefreshScope, derivations_in_scope
 from quipu.errors import Stale
 from quipu.model.chat import Role, TokenCount
+from quipu.model.cluster import Hierarchy
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
-from quipu.model.results import IndexStatus, RefreshResult
+from quipu.model.graph import ClaimMention, EntityMention, RelationMention
+from quipu.model.ids import relation_id
+from quipu.model.results import IndexStatus, RefreshResult, RemovalPreview
 from quipu.model.usage import Price
 from quipu.ports.store import IndexCounts, ReadView
 from quipu.retrieve.strategy import Strategy
@@ -202,6 +206,64 @@ async def plan_refresh(
     text = (_full_text(counts),) if scope.rebuild and not scope.names else ()
     planned: list[DerivationState] = [*text, *always, *state_by_name.values()]
     return tuple(state for state in planned if state.is_rebuild or state.freshness is not Freshness.FRESH)
+
+
+async def preview_removal(view: ReadView, documents: Sequence[str], k: int) -> RemovalPreview:
+    """Return what removing these documents takes away, with at most `k` entities, relations and reports by name."""
+    n_chunks, n_claims, entity_mentions, relation_mentions = await _count_facts(view, documents)
+    # Nothing stays of what only these documents mention.
+    entities = sorted(await view.entities(sorted(entity_mentions)), key=lambda entity: (-entity.degree, entity.key))
+    lone_entities = [entity for entity in entities if entity.n_mentions == entity_mentions[entity.key]]
+    shared_entities = [entity for entity in entities if entity.n_mentions > entity_mentions[entity.key]]
+    relations = sorted(await view.relations(sorted(relation_mentions)), key=lambda r: (-r.weight, r.id))
+    lone_relations = [r for r in relations if r.n_mentions == relation_mentions[r.id]]
+    shared_relations = [r for r in relations if r.n_mentions > relation_mentions[r.id]]
+    clusters = await _clusters_above(view, list(entity_mentions))
+    reports = sorted(report.cluster for report in await view.cluster_reports(clusters, with_text=False))
+    return RemovalPreview(
+        documents=tuple(documents),
+        n_chunks=n_chunks,
+        n_claims=n_claims,
+        n_entities=len(lone_entities),
+        n_entities_changed=len(shared_entities),
+        n_relations=len(lone_relations),
+        n_relations_changed=len(shared_relations),
+        n_clusters_changed=len(clusters),
+        n_reports=len(reports),
+        n_replies=(await view.counts("replies", of=documents)).replies,
+        entities=tuple(lone_entities[:k]),
+        entities_changed=tuple(shared_entities[:k]),
+        relations=tuple(lone_relations[:k]),
+        relations_changed=tuple(shared_relations[:k]),
+        reports=tuple([(report.cluster, report.title) for report in await view.cluster_reports(reports[:k])]),
+    )
+
+
+async def _count_facts(view: ReadView, documents: Sequence[str]) -> tuple[int, int, Counter[str], Counter[str]]:
+    """Return the numbers of chunks and claims in documents, and how often they mention each entity and relation."""
+    n_chunks, n_claims, entities, relations = 0, 0, Counter[str](), Counter[str]()
+    for document in documents:
+        chunks = [chunk.id for chunk in await view.chunks(document_id=document)]
+        n_chunks += len(chunks)
+        n_claims += sum(map(len, (await view.mentions(ClaimMention, chunks)).values()))
+        for entity_mentions in (await view.mentions(EntityMention, chunks)).values():
+            entities.update(mention.key for mention in entity_mentions)
+        for relation_mentions in (await view.mentions(RelationMention, chunks)).values():
+            relations.update(relation_id(mention.source, mention.target) for mention in relation_mentions)
+    return n_chunks, n_claims, entities, relations
+
+
+async def _clusters_above(view: ReadView, entities: Sequence[str]) -> list[str]:
+    """Return the clusters of both hierarchies that contain one of these entities, at any level."""
+    clusters: set[str] = set()
+    for hierarchy in Hierarchy:
+        parents = {cluster.id: cluster.parent for cluster in await view.clusters(hierarchy, with_members=False)}
+        for cluster in await view.clusters(hierarchy, entities=entities) if parents else ():
+            ancestor = cluster.id
+            while ancestor and ancestor not in clusters:
+                clusters.add(ancestor)
+                ancestor = parents[ancestor]
+    return sorted(clusters)
 
 
 def folder_size(folder: Path) -> int:

@@ -119,6 +119,36 @@ class RemoveResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemovalPreview:
+    """What removing documents takes away; nothing is removed yet.
+
+    - `n_chunks` go with all they state, as do `n_claims`. Entities and relations that nothing else states go with them;
+      others lose a part: `n_entities_changed`, `n_relations_changed`.
+    - `n_clusters_changed` communities and aggregates contain such an entity. Their reports may quote what goes, so
+      `n_reports` go at once; the refresh after a removal writes them again.
+    - `n_replies` saved replies of models go: reading these documents again costs as much as at first.
+    - The lists name at most the number of entities, relations and reports that was asked for: entities with the most
+      relations, relations with the largest weight, and reports as (id, title), ordered by id.
+    """
+
+    documents: tuple[str, ...]
+    n_chunks: int
+    n_claims: int
+    n_entities: int
+    n_entities_changed: int
+    n_relations: int
+    n_relations_changed: int
+    n_clusters_changed: int
+    n_reports: int
+    n_replies: int
+    entities: tuple[Entity, ...] = ()
+    entities_changed: tuple[Entity, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    relations_changed: tuple[Relation, ...] = ()
+    reports: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
     """The result of importing a graph: counts of documents, communities and reports, and the refresh that followed.
 

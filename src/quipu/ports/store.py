@@ -143,8 +143,11 @@ class ReadView(DerivationView, Protocol):
         """The revision of the snapshot: how many commits it contains."""
         ...
 
-    async def counts(self, *names: CountName) -> IndexCounts:
-        """Return the counts of the whole index, or only the named values, which is faster; ignores the filter."""
+    async def counts(self, *names: CountName, of: Sequence[str] | None = None) -> IndexCounts:
+        """Return the counts of the whole index, or only the named values, which is faster; ignores the filter.
+
+        With `of`, `replies` are only those that removing these documents deletes.
+        """
         ...
 
     async def documents(

@@ -23,7 +23,7 @@ from quipu.errors import InvalidInput
 from quipu.ingest.sources import checked_id, checked_metadata, media_type_of, text_source
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus, Metadata, SourceDocument
-from quipu.model.results import DocumentDetails, RemoveResult
+from quipu.model.results import DocumentDetails, RemovalPreview, RemoveResult
 from quipu.parse import FILE_TYPES
 from quipu.server.access import Permission
 from quipu.server.job_runners import ADD
@@ -186,6 +186,14 @@ async def remove_document(kb: Quipu, document: str) -> RemoveResult:
     return await kb.remove([document])
 
 
+@operation("GET", f"{WORKSPACE}/removal", Permission.READ)
+async def preview_removal(
+    kb: Quipu, *, document: tuple[str, ...] | str, k: Annotated[int, Field(ge=0, le=1_000)] = 50
+) -> RemovalPreview:
+    """Return what removing these documents would take away; nothing is removed."""
+    return await kb.preview_removal((document,) if isinstance(document, str) else document, k=k)
+
+
 @operation("GET", f"{WORKSPACE}/chunks/{{chunk}}", Permission.READ)
 async def show_chunk(kb: Quipu, chunk: str) -> ChunkFacts:
     """Return a chunk with what it mentions."""
@@ -299,5 +307,6 @@ OPERATIONS = operations_of(
     show_text,
     download_original,
     remove_document,
+    preview_removal,
     show_chunk,
 )

@@ -43,6 +43,7 @@ from quipu.model.results import (
     IndexStatus,
     RefreshResult,
     RelationDetails,
+    RemovalPreview,
     RemoveResult,
     ReportDetails,
     SearchResult,
@@ -383,6 +384,23 @@ class FakeEngine:
     async def cancel(self, ids: Sequence[str]) -> int:
         self.calls.append(("cancel", list(ids)))
         return len(ids)
+
+    async def preview_removal(self, ids: Sequence[str], k: int) -> RemovalPreview:
+        self.calls.append(("preview_removal", list(ids), k))
+        return RemovalPreview(
+            documents=tuple(ids),
+            n_chunks=4,
+            n_claims=0,
+            n_entities=2,
+            n_entities_changed=1,
+            n_relations=1,
+            n_relations_changed=0,
+            n_clusters_changed=1,
+            n_reports=1,
+            n_replies=3,
+            entities=(KOBER,),
+            reports=(("r1", "Scripts"),),
+        )
 
     async def remove(self, ids: Sequence[str], on_event: Callable[[Event], None]) -> RemoveResult:
         self.calls.append(("remove", list(ids)))

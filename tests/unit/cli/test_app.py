@@ -180,6 +180,7 @@ def test_control_characters_of_a_document_never_reach_the_terminal(cli: Cli) -> 
         ("reembed",),
         ("usage",),
         ("remove", "kober.md"),
+        ("remove", "kober.md", "--dry-run"),
         ("add", "--text", "x"),
     ],
 )

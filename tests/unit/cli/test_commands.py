@@ -362,6 +362,16 @@ def test_remove_by_pattern_needs_a_yes(cli: Cli, engine: FakeEngine, monkeypatch
     assert engine.calls == [("remove", ["letters/a.md", "letters/b.md"])]
 
 
+def test_a_dry_run_tells_what_would_go_and_asks_nothing(cli: Cli, engine: FakeEngine) -> None:
+    out = cli("remove", "letters/*", "--dry-run").out
+    assert engine.calls == [("preview_removal", ["letters/a.md", "letters/b.md"], 10)]
+    assert "This would remove 2 documents, 4 chunks." in out
+    assert "2 entities and 1 relation would go with them" in out
+    assert "  Alice Kober\n  … and 1 more\n" in out
+    assert "1 report would be written again.\n  Scripts\n" in out
+    assert "3 saved replies of models would go." in out
+
+
 def test_a_pattern_that_matches_nothing_is_told_with_the_nearest_ids(cli: Cli, engine: FakeEngine) -> None:
     ran = cli("remove", "kober.md", "leters/*", "--yes")
     assert ran.code != 0

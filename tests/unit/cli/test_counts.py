@@ -66,6 +66,7 @@ def test_no_command_says_one_of_many(say: Say, folder: Path) -> None:
         ["cancel", "broken.pdf"],
         ["reembed"],
         ["purge"],
+        ["remove", "notes/kober.md", "--dry-run"],
         ["remove", "notes/kober.md"],
     ]
     wrong = {}

@@ -1,20 +1,27 @@
 """Tests of derivations made on demand: made by name, kept up to date, told of, dropped, and missed by a question."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from quipu import testing
 from quipu.engine import Quipu
 from quipu.engine.status import with_price
 from quipu.errors import NotFound, OverBudget, Overloaded, Stale, Unavailable
+from quipu.model.delta import Delta
 from quipu.model.derivation import Freshness
 from quipu.model.event import Event, Progress
 from quipu.model.usage import Price, Stage
 from quipu.testing.llm import ScriptedLLM
 from quipu.text.formatting import format_cost
 from tests.laws.model_world import script, scripted_engine, travels
+from tests.laws.world import engine
 from tests.unit.engine.fakes import Shelf, add_strategy, shelve
+
+DEMO = Path(testing.__file__).parent / "corpora" / "demo"
 
 
 @pytest.fixture
@@ -267,3 +274,74 @@ async def test_money_is_told_where_a_price_is_known(kb: Quipu, shelves: tuple[Sh
     cost = with_price(tower.cost, Price(input=2.0, output=10.0)) + ground.cost
     assert cost.money == 2_100
     assert format_cost(cost) == "about 2 model calls (2,000 tokens in, 20 out, 0.0021 USD)"
+
+
+async def _records(kb: Quipu) -> dict[str, dict[str, str]]:
+    """Return the dump by kind: each record by what names it."""
+    records: dict[str, dict[str, str]] = {}
+    async for line in kb.dump():
+        record = json.loads(line)
+        name = (
+            record.get("key") or record.get("id") or " -- ".join([record.get("source", ""), record.get("target", "")])
+        )
+        if record["kind"] in ("claim", "entity_mention", "link", "vector"):
+            name = line
+        records.setdefault(record["kind"], {})[name] = line
+    return records
+
+
+def _gone(kind: str, before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -> set[str]:
+    return set(before.get(kind, {})) - set(after.get(kind, {}))
+
+
+def _changed(kind: str, before: dict[str, dict[str, str]], after: dict[str, dict[str, str]]) -> set[str]:
+    left = after.get(kind, {})
+    return {name for name, line in before.get(kind, {}).items() if name in left and left[name] != line}
+
+
+def _reports(records: dict[str, dict[str, str]]) -> dict[str, str]:
+    clusters = [json.loads(line) for kind in ("community", "aggregate") for line in records.get(kind, {}).values()]
+    return {cluster["id"]: cluster["report"]["title"] for cluster in clusters if cluster["report"]}
+
+
+async def test_what_a_removal_takes_is_told_before(tmp_path: Path) -> None:
+    """On the demo corpus: the preview equals the difference that the commit of the removal makes."""
+    random = Random("removals")
+    async with engine(tmp_path) as kb:
+        await kb.add(DEMO, root=DEMO)
+        await kb.refresh(["communities", "reports", "hierarchy"])
+        names = [document.id for document in await kb.documents()]
+        while names:
+            removed = random.sample(names, min(len(names), random.choice((1, 6, 15))))
+            names = [name for name in names if name not in removed]
+            before, n_before = await _records(kb), (await kb.status()).n_replies
+            preview = await kb.preview_removal(removed, k=100_000)
+            assert await _records(kb) == before
+            await kb._store.commit(Delta(remove=removed))
+            after = await _records(kb)
+            assert preview.documents == tuple(removed)
+            assert preview.n_chunks == len(_gone("chunk", before, after))
+            assert preview.n_claims == len(_gone("claim", before, after))
+            assert {entity.key for entity in preview.entities} == _gone("entity", before, after)
+            assert {entity.key for entity in preview.entities_changed} == _changed("entity", before, after)
+            assert {relation.id for relation in preview.relations} == _gone("relation", before, after)
+            assert {relation.id for relation in preview.relations_changed} == _changed("relation", before, after)
+            clusters = [f(kind, before, after) for f in (_gone, _changed) for kind in ("community", "aggregate")]
+            assert preview.n_clusters_changed == len(set().union(*clusters))
+            reports, left = _reports(before), _reports(after)
+            assert dict(preview.reports) == {name: title for name, title in reports.items() if name not in left}
+            assert preview.n_replies == n_before - (await kb.status()).n_replies
+            counts = (preview.n_entities, preview.n_entities_changed, preview.n_relations, preview.n_relations_changed)
+            lists = (preview.entities, preview.entities_changed, preview.relations, preview.relations_changed)
+            assert counts == tuple(map(len, lists))
+            await kb.refresh()
+
+
+async def test_a_preview_names_only_as_many_as_are_asked_for(tmp_path: Path) -> None:
+    async with engine(tmp_path) as kb:
+        await kb.add_text("Marco Polo met Kublai Khan in Shangdu. Marco Polo knew Ibn Battuta.", id="polo")
+        preview = await kb.preview_removal(["polo"], k=1)
+        assert preview.n_entities > len(preview.entities) == 1
+        assert preview.entities[0].name == "Marco Polo"
+        with pytest.raises(NotFound):
+            await kb.preview_removal(["nobody"])

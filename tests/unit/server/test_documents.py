@@ -143,6 +143,22 @@ async def test_documents_are_listed_page_by_page(client: httpx.AsyncClient) -> N
     assert [document["id"] for document in ready["documents"]] == ["letters/1.md"]
 
 
+async def test_what_a_removal_takes_is_shown_before(client: httpx.AsyncClient) -> None:
+    await finished(
+        client, (await client.post(f"{KB}/texts", json={"text": "Ada met Ada King.", "id": "b"})).json()["job"]
+    )
+    preview = (await client.get(f"{KB}/removal?document=letters/1.md&k=2")).json()
+    assert (preview["documents"], preview["n_chunks"]) == (["letters/1.md"], 1)
+    assert preview["n_entities"] > len(preview["entities"]) == 2
+    both = (await client.get(f"{KB}/removal?document=letters/1.md&document=b")).json()
+    n_before = (await client.get(f"{KB}/status")).json()["n_entities"]
+    assert both["n_entities"] == n_before
+    await client.delete(f"{KB}/documents/letters/1.md")
+    assert (await client.get(f"{KB}/status")).json()["n_entities"] == n_before - preview["n_entities"]
+    assert (await client.get(f"{KB}/removal?document=letters/1.md")).status_code == 404
+    assert (await client.get(f"{KB}/removal")).status_code == 422
+
+
 async def test_a_client_that_comes_back_gets_no_state_twice(client: httpx.AsyncClient) -> None:
     job = (await client.post(f"{KB}/texts", json={"text": "One.", "id": "one"})).json()["job"]
     await finished(client, job)

@@ -12,7 +12,7 @@ from quipu.cli.options import QuipuCommand, budget_option, load_settings, no_mod
 from quipu.cli.output import emit, named, stderr
 from quipu.cli.progress import progress
 from quipu.cli.results import render_refresh
-from quipu.model.results import RemoveResult
+from quipu.model.results import RemovalPreview, RemoveResult
 from quipu.text.formatting import format_count
 
 if TYPE_CHECKING:
@@ -24,14 +24,20 @@ _SHOWN = 10
 @click.command(
     "remove",
     cls=QuipuCommand,
-    examples=("quipu remove notes/a.md", "quipu remove 'letters/*'", "quipu remove --all --yes"),
+    examples=(
+        "quipu remove notes/a.md",
+        "quipu remove 'letters/*'",
+        "quipu remove 'letters/*' --dry-run",
+        "quipu remove --all --yes",
+    ),
 )
 @click.argument("ids", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Remove every document.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", "is_dry", is_flag=True, help="Only tell what would go; remove nothing.")
 @no_model_option
 @budget_option
-def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, budget: str | None) -> int:
+def command(ids: tuple[str, ...], is_all: bool, yes: bool, is_dry: bool, has_no_model: bool, budget: str | None) -> int:
     """Remove documents and the facts that only they state.
 
     IDS are document ids or shell patterns. With a pattern or --all, the command asks before it removes. Derived data
@@ -41,14 +47,25 @@ def command(ids: tuple[str, ...], is_all: bool, yes: bool, has_no_model: bool, b
     if bool(ids) == is_all:
         raise click.UsageError("Name documents, or use --all.")
     settings = load_settings(has_no_model=has_no_model, budget=budget)
+    if is_dry:
+        emit(with_engine(lambda engine: _preview(engine, ids, is_all=is_all), settings), _render_preview)
+        return 0
     report = with_engine(lambda engine: _remove(engine, ids, is_all=is_all, is_sure=yes), settings)
     emit(report, _render)
     return 0 if report.refreshed.is_complete else 1
 
 
-async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure: bool) -> RemoveResult:
+async def _preview(engine: "Quipu", ids: Sequence[str], *, is_all: bool) -> RemovalPreview:
+    return await engine.preview_removal(await _chosen(engine, ids, is_all=is_all), k=_SHOWN)
+
+
+async def _chosen(engine: "Quipu", ids: Sequence[str], *, is_all: bool) -> list[str]:
     known = [document.id for document in await engine.documents()]
-    chosen = known if is_all else _expand(ids, known)
+    return known if is_all else _expand(ids, known)
+
+
+async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure: bool) -> RemoveResult:
+    chosen = await _chosen(engine, ids, is_all=is_all)
     if not is_sure and chosen and (is_all or chosen != list(dict.fromkeys(ids))):
         _confirm(chosen)
     with progress() as on_event:
@@ -80,6 +97,29 @@ def _confirm(chosen: Sequence[str]) -> None:
     if len(chosen) > _SHOWN:
         console.print(f"  … and {len(chosen) - _SHOWN:,} more")
     click.confirm(f"Remove {format_count(len(chosen), 'document')}?", abort=True, err=True)
+
+
+def _render_preview(console: Console, preview: RemovalPreview) -> None:
+    parts = ((len(preview.documents), "document"), (preview.n_chunks, "chunk"), (preview.n_claims, "claim"))
+    console.print(f"This would remove {', '.join(format_count(n, noun) for n, noun in parts if n)}.")
+    counts = f"{format_count(preview.n_entities, 'entity')} and {format_count(preview.n_relations, 'relation')}"
+    console.print(f"{counts} would go with them, because nothing else states them.")
+    _print_names(console, [entity.name for entity in preview.entities], preview.n_entities)
+    relations = [f"{relation.source_name} -- {relation.target_name}" for relation in preview.relations]
+    _print_names(console, relations, preview.n_relations)
+    n_changed = f"{format_count(preview.n_entities_changed, 'entity')} and "
+    console.print(f"{n_changed}{format_count(preview.n_relations_changed, 'relation')} would lose a part.")
+    if preview.n_clusters_changed:
+        console.print(f"{format_count(preview.n_reports, 'report')} would be written again.")
+        _print_names(console, [title for _, title in preview.reports], preview.n_reports)
+    console.print(f"{format_count(preview.n_replies, 'saved reply')} of models would go.")
+
+
+def _print_names(console: Console, names: Sequence[str], n_all: int) -> None:
+    for name in names:
+        console.print(named(f"  {name}"))
+    if n_all > len(names):
+        console.print(f"  … and {n_all - len(names):,} more")
 
 
 def _render(console: Console, report: RemoveResult) -> None:

@@ -54,6 +54,7 @@ _OF_SEVERAL_DOCUMENTS = ByValues(
     .where(_r.lifetime == ReplyLifetime.ALL_DOCUMENTS.value),
     _d.document,
 )
+_OWNERS = ByValues(select(_d.input_hash, _d.document), _d.input_hash)
 _NEEDED = ByValues(select(_d.input_hash).distinct(), _d.input_hash)
 _MADE_FROM = ByValues(select(_f.input_hash).distinct(), _f.source)
 _FREE = ByValues(s.reply.update().values(lifetime=ReplyLifetime.FREE.value), _h)
@@ -156,6 +157,17 @@ def drop_documents(connection: Connection, document_ids: Sequence[str]) -> None:
     _drop(connection, _unneeded(connection, hashes))
 
 
+def n_removed_with(connection: Connection, document_ids: Sequence[str]) -> int:
+    """Return how many replies a commit that removes these documents deletes: here, and as its facts change."""
+    joint = {row.input_hash for row in _OF_SEVERAL_DOCUMENTS.rows(connection, document_ids)}
+    hashes = {row.input_hash for row in _OF_DOCUMENTS.rows(connection, document_ids)}
+    others = _OWNERS.rows(connection, sorted(hashes))
+    shared = {row.input_hash for row in others if row.document not in frozenset(document_ids)}
+    of_revision = set(connection.execute(_OF_REVISION).scalars())
+    unneeded = _with_those_made_from(connection, joint | (hashes - shared) | of_revision)
+    return len(_EXISTING.rows(connection, sorted(unneeded)))
+
+
 def drop_joint(connection: Connection, document_ids: Sequence[str]) -> None:
     """Delete the replies made from any of these documents together with others."""
     _drop(connection, {row.input_hash for row in _OF_SEVERAL_DOCUMENTS.rows(connection, document_ids)})
@@ -229,16 +241,20 @@ def _unneeded(connection: Connection, input_hashes: set[str]) -> set[str]:
 
 def _drop(connection: Connection, input_hashes: Collection[str]) -> int:
     """Delete replies with all replies made from them, transitively; return how many there were."""
+    ordered = sorted(_with_those_made_from(connection, input_hashes))
+    n_dropped = len(_EXISTING.rows(connection, ordered))
+    for delete in _DELETE:
+        delete.run(connection, ordered)
+    return n_dropped
+
+
+def _with_those_made_from(connection: Connection, input_hashes: Collection[str]) -> set[str]:
     hashes: set[str] = set()
     frontier = set(input_hashes)
     while frontier:
         hashes |= frontier
         frontier = {row.input_hash for row in _MADE_FROM.rows(connection, sorted(frontier))} - hashes
-    ordered = sorted(hashes)
-    n_dropped = len(_EXISTING.rows(connection, ordered))
-    for delete in _DELETE:
-        delete.run(connection, ordered)
-    return n_dropped
+    return hashes
 
 
 def add_usage(connection: Connection, backend: Backend, rows: Sequence[UsageRow]) -> None:

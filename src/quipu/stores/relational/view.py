@@ -25,7 +25,7 @@ from quipu.model.document import EXTRACTOR_NAME_OFFSET
 from quipu.model.evidence import Scored
 from quipu.ports.derivation_view import ChangeSet, DerivationCounts, NodeKind
 from quipu.ports.store import CountName, IndexCounts, Mention, VectorSpace
-from quipu.stores.relational import change_log, dump, filters, mentions, summaries, vector_writes
+from quipu.stores.relational import change_log, dump, filters, mentions, replies, summaries, vector_writes
 from quipu.stores.relational import chunks as chunk_reads
 from quipu.stores.relational import clusters as cluster_reads
 from quipu.stores.relational import entities as entity_reads
@@ -83,8 +83,11 @@ _COUNTS: Mapping[CountName, Callable[[Snapshot], Any]] = {
 }
 
 
-def _counts(snapshot: Snapshot, *names: CountName) -> IndexCounts:
-    return IndexCounts(**{name: _COUNTS[name](snapshot) for name in names or _COUNTS})
+def _counts(snapshot: Snapshot, *names: CountName, of: Sequence[str] | None = None) -> IndexCounts:
+    counts = {name: _COUNTS[name](snapshot) for name in names or _COUNTS}
+    if of is not None and "replies" in counts:
+        counts["replies"] = replies.n_removed_with(snapshot.connection, of)
+    return IndexCounts(**counts)
 
 
 def _changes_since(snapshot: Snapshot, revision: int) -> ChangeSet | None:

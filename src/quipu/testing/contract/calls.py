@@ -163,6 +163,29 @@ class CallsContract:
                 assert (await view.counts()).replies == 0
             assert (await store.usage())[0].n_calls == 5
 
+    async def test_the_replies_that_a_removal_deletes_are_counted_before_it(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, _ONE, _TWO, document("c", "Three."))
+            await _keep(store, "of a", "a")
+            await _keep(store, "of a and b", "a", "b")
+            await _keep(store, "of all", "b", "c", lifetime=ReplyLifetime.ALL_DOCUMENTS)
+            await _keep(store, "now", lifetime=ReplyLifetime.REVISION)
+            await _keep(store, "free", lifetime=ReplyLifetime.FREE)
+            from_a = replace(_request("b"), source_replies=("of a",))
+            await _save(store, "from a", "reply", from_a, [])
+            for removed, n_replies in ((["a"], 3), (["a", "b"], 5), (["c"], 2), ([], 1)):
+                async with store.view() as view:
+                    assert (await view.counts("replies", of=removed)).replies == n_replies, removed
+                    assert (await view.counts("chunks", "replies", of=removed)).chunks == 3
+            for name, n_left in (("a", 3), ("b", 1)):
+                async with store.view() as view:
+                    expected = (await view.counts("replies")).replies - (
+                        await view.counts("replies", of=[name])
+                    ).replies
+                await remove(store, name)
+                async with store.view() as view:
+                    assert (await view.counts("replies")).replies == expected == n_left
+
     async def test_a_reply_of_the_revision_goes_when_a_fact_changes(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await store.set_embedder(MODEL, DIMENSION)
