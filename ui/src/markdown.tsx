@@ -174,3 +174,14 @@ export function codePoints(text: string): (offset: number) => number {
     return offset + low;
   };
 }
+
+/** Return the beginning of a text as one line without the marks of Markdown. */
+export function shortened(text: string, limit = 320): string {
+  const plain = text
+    .replace(/^(?:#+\s.*\n+)+/, "")
+    .replace(/!?\[([^\]]*)\]\([^)\s]*\)/g, "$1")
+    .replace(/^[ \t]*(?:#+|[-*+>]|\|)[ \t]+|[`*]|^[|\-: ]+$/gm, "")
+    .replace(/\s+/g, " ")
+    .trim();
+  return plain.length > limit ? `${plain.slice(0, limit).trimEnd()}…` : plain;
+}

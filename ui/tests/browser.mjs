@@ -1,10 +1,10 @@
 // Browser: what every test of the page needs: a server over the demo corpus, Chromium, and checks of accessibility.
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { chromium } from "playwright-core";
 
 const QUIPU = process.env.QUIPU ?? "quipu";
@@ -26,8 +26,8 @@ export function demoIndex() {
 }
 
 /** Serve the index in a folder; resolves to its address and a function that ends it. */
-export async function startServer(folder, { args = [], env = {} } = {}) {
-  const server = spawn(QUIPU, ["--index", join(folder, "index"), "serve", "--port", "0", ...args], { env: environment(env) });
+export async function startServer(folder, { args = [], env = {}, port = 0 } = {}) {
+  const server = spawn(QUIPU, ["--index", join(folder, "index"), "serve", "--port", String(port), ...args], { env: environment(env) });
   let output = "";
   const address = await new Promise((resolve, reject) => {
     const read = (text) => {
@@ -82,4 +82,21 @@ export async function violations(page) {
 /** Delete the folder of a demo index. */
 export function removeFolder(folder) {
   rmSync(folder, { recursive: true, force: true });
+}
+
+/** Start a scripted model that streams its replies; resolves to the settings for it and a function that ends it. */
+export async function startModel(script) {
+  const folder = mkdtempSync(join(tmpdir(), "quipu-model-"));
+  writeFileSync(join(folder, "script.json"), JSON.stringify(script));
+  const model = spawn(join(dirname(QUIPU), "python"), ["-m", "quipu.testing.server", "--script", join(folder, "script.json")], { env: environment() });
+  const address = await new Promise((resolve, reject) => {
+    model.stdout.on("data", (text) => resolve(String(text).trim()));
+    model.on("exit", (code) => reject(new Error(`the scripted model ended with ${code}`)));
+  });
+  const stop = () =>
+    new Promise((resolve) => {
+      model.on("exit", resolve);
+      model.kill("SIGTERM");
+    }).then(() => removeFolder(folder));
+  return { env: { QUIPU_LLM: "custom/test", QUIPU_LLM_BASE_URL: `${address}/v1` }, address, stop };
 }

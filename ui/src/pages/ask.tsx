@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post, request, stream, type Problem } from "../api";
-import { Markdown, codePoints, type CitationElement, type Span } from "../markdown";
+import { Markdown, codePoints, shortened, type CitationElement, type Span } from "../markdown";
 import { Empty, Facts, ProblemNotice, Tabs, Waiting, announce, asProblem, useLoaded } from "../parts";
 import { go, href, route } from "../route";
 import { duration, language, money, number, t, type Key } from "../words";
@@ -214,13 +214,14 @@ export function AnswerText({ answer, question }: { answer: Answer; question?: st
   const spans = useMemo(() => spansOf(answer), [answer, language.value]);
   const citation = useMemo<CitationElement>(() => (number) => citationLink(answer.citations, number), [answer]);
   const notes = [...answer.notes, ...answer.trace.stale];
+  const isQuoted = answer.generator === "extractive"; // the answer then shows each quote itself
   return (
     <>
-      {!answer.is_supported && <p class="notice">{t("ask.unsupported")}</p>}
-      <Markdown text={answer.text} spans={spans} citation={citation} />
+      {!answer.is_supported && <p class="notice">{isQuoted ? answer.text : t("ask.unsupported")}</p>}
+      {(answer.is_supported || !isQuoted) && <Markdown text={answer.text} spans={spans} citation={citation} />}
       <Notes notes={notes} />
       {!answer.is_supported && question && <NearMisses question={question} strategy={answer.trace.strategy} />}
-      <Sources citations={answer.citations} />
+      <Sources citations={answer.citations} withQuotes={!isQuoted} />
       <Cost answer={answer} question={question} />
     </>
   );
@@ -268,7 +269,7 @@ function citationLink(citations: Citation[], number: number): HTMLElement | unde
   return link;
 }
 
-function Sources({ citations }: { citations: Citation[] }) {
+function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes: boolean }) {
   if (!citations.length) return null;
   return (
     <section class="sources" aria-label={t("ask.sources")}>
@@ -280,11 +281,11 @@ function Sources({ citations }: { citations: Citation[] }) {
               {citation.title || citation.document_id}
             </a>
             <span class="small">
-              {citation.document_id !== citation.title && ` ${citation.document_id}`}
+              {citation.document_id !== citation.title && <DocumentId id={citation.document_id} />}
               {citation.page !== null && ` · ${t("page", { n: citation.page })}`}
               {citation.headings.length > 1 && ` · ${citation.headings.slice(1).join(" › ")}`}
             </span>
-            <blockquote dir="auto">{shortened(citation.quote)}</blockquote>
+            {withQuotes && <blockquote dir="auto">{shortened(citation.quote)}</blockquote>}
           </li>
         ))}
       </ol>
@@ -292,9 +293,10 @@ function Sources({ citations }: { citations: Citation[] }) {
   );
 }
 
-function shortened(text: string, limit = 320): string {
-  const plain = text.replace(/^#+\s.*\n+/, "").replace(/\s+/g, " ").trim();
-  return plain.length > limit ? `${plain.slice(0, limit).trimEnd()}…` : plain;
+/** The id of a document without the folders that say little; the whole id is its title. */
+export function DocumentId({ id }: { id: string }) {
+  const parts = id.split("/");
+  return <span title={id}> {parts.length > 3 ? `…/${parts.slice(-3).join("/")}` : id}</span>;
 }
 
 function Cost({ answer, question }: { answer: Answer; question?: string }) {
@@ -359,8 +361,7 @@ export function PassageList({ passages, question, strategy }: { passages: Passag
             {document.title || document.id}
           </a>
           <span class="small">
-            {" "}
-            {number(score, 3)} · {reason} ·{" "}
+            <DocumentId id={document.id} /> · {number(score, 3)} · {reason} ·{" "}
             <a href={href("why", "", { q: question, strategy, chunk: chunk.id })}>{t("nav.why")}</a>
           </span>
           <blockquote dir="auto">{shortened(chunk.text, 400)}</blockquote>

@@ -1,0 +1,45 @@
+// Budgets: what the page asks for and how long it keeps the browser busy before a person can type.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { demoIndex, open, removeFolder, startBrowser, startServer } from "./browser.mjs";
+
+let folder, server, browser;
+
+before(async () => {
+  folder = demoIndex();
+  server = await startServer(folder);
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  if (folder) removeFolder(folder);
+});
+
+test("the page starts with at most 6 requests for its files, none to another host", async () => {
+  const page = await open(browser, server.address);
+  await page.waitForSelector(".empty");
+  const files = await page.evaluate(() => performance.getEntriesByType("resource").filter((entry) => !entry.name.includes("/api/")).map((entry) => entry.name));
+  assert.ok(files.length + 1 <= 6, files.join("\n"));
+  assert.deepEqual(page.problems, []);
+});
+
+test("the start blocks the main thread for at most 200 ms", async () => {
+  const blocked = [];
+  for (let n = 0; n < 5; n++) {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.addInitScript(() => {
+      window.blocked = 0;
+      new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.blocked += Math.max(0, entry.duration - 50)))).observe({ type: "longtask", buffered: true });
+    });
+    await page.goto(server.address);
+    await page.waitForSelector(".empty");
+    blocked.push(await page.evaluate(() => window.blocked));
+    await context.close();
+  }
+  console.log(`main thread blocked: ${blocked.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+  assert.ok(Math.min(...blocked) <= 200, `${blocked} ms`);
+});

@@ -1,0 +1,101 @@
+// Document: hostile content stays text, and a citation in a long text is marked at once.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { demoIndex, open, removeFolder, startBrowser, startServer } from "./browser.mjs";
+
+let folder, server, browser;
+
+before(async () => {
+  folder = demoIndex();
+  server = await startServer(folder);
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+  if (folder) removeFolder(folder);
+});
+
+const documents = () => `${server.address}/api/v1/workspaces/default/documents`;
+
+/** Add a document and wait until it is read. */
+async function add(id, text) {
+  const reply = await fetch(`${documents()}/${encodeURIComponent(id)}`, { method: "PUT", body: text });
+  const { job } = await reply.json();
+  const events = await fetch(`${server.address}/api/v1/workspaces/default/jobs/${job.id}/events`);
+  await events.text(); // the stream ends with the job
+}
+
+const view = (id, query = "") => `#/workspaces/default/documents/${encodeURIComponent(id)}${query}`;
+
+const HOSTILE = `# A <img src=x onerror="window.hacked=1"> title
+
+<script>window.hacked = 2</script> <svg onload="window.hacked=3"></svg>
+[a link](javascript:window.hacked=4) [another](data:text/html,<script>window.hacked=5</script>)
+<a href="https://example.org" style="position:fixed;inset:0" onclick="window.hacked=6">over everything</a>
+<form action="https://example.org"><input name=q></form> <style>body{display:none}</style>
+![picture](https://example.org/pixel.png) <iframe src="https://example.org"></iframe>
+
+Elvira Quist founded the Quist Observatory in Oslo.
+`;
+
+test("a document full of script is shown as text: nothing runs, and no other host is asked", async () => {
+  const id = 'x"><img src=x onerror="window.hacked=7">.md';
+  await add(id, HOSTILE);
+  for (const query of ["", "?start=4&end=90"]) {
+    const page = await open(browser, server.address, view(id, query));
+    await page.waitForSelector("text=Elvira Quist");
+    await page.click("[role=tab][aria-selected=false]");
+    await page.waitForSelector(".plain");
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.locator("main img, main form, main iframe, main script, main style, main [style]").count(), 0);
+    assert.deepEqual(other(page.problems), []);
+  }
+  const page = await open(browser, server.address, `#/workspaces/default/ask?q=${encodeURIComponent("What did Elvira Quist found?")}`);
+  await page.waitForSelector(".sources");
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  assert.deepEqual(other(page.problems), []);
+});
+
+// Chromium names a style that the sanitizer drops, because it reads the text before it drops anything.
+const other = (problems) => problems.filter((problem) => !problem.includes("Applying inline style"));
+
+test("offsets count characters, also where one takes two units of a JavaScript string", async () => {
+  const text = "𝕬𝕭 😀😀 intro.\n\nMarie Tharp mapped the ocean floor 😀. The end.\n";
+  await add("wide.md", text);
+  const start = [...text.slice(0, text.indexOf("Marie"))].length;
+  for (const tab of [0, 1]) {
+    const page = await open(browser, server.address, view("wide.md", `?start=${start}&end=${start + 36}`));
+    await page.locator("[role=tab]").nth(tab).click();
+    await page.waitForSelector("mark.cited");
+    assert.equal((await page.locator("mark.cited").allTextContents()).join(""), "Marie Tharp mapped the ocean floor 😀");
+  }
+});
+
+test("a citation in a megabyte of text is marked and in view within 100 ms of its click", async () => {
+  const line = (n) => `Line ${n} tells of the river, the mill and the road that leads to the village of Orsk.\n\n`;
+  const text = Array.from({ length: 12_500 }, (_, n) => line(n)).join("");
+  await add("long.txt", text);
+  const page = await open(browser, server.address, view("long.txt"));
+  await page.waitForSelector(".plain");
+  const times = [];
+  for (const n of [9_000, 3_000, 12_000, 6_000, 11_000]) {
+    const start = text.indexOf(line(n));
+    times.push(
+      await page.evaluate(async (hash) => {
+        const begin = performance.now();
+        location.hash = hash;
+        for (;;) {
+          await new Promise(requestAnimationFrame);
+          const mark = document.querySelector("mark.cited");
+          const box = mark?.getBoundingClientRect();
+          if (new URLSearchParams(hash.split("?")[1]).get("n") === mark?.textContent.split(" ")[1] && box.top >= 0 && box.bottom <= innerHeight) return performance.now() - begin;
+        }
+      }, view("long.txt", `?start=${start}&end=${start + 60}&n=${n}`)),
+    );
+  }
+  console.log(`click to mark: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+  assert.ok(Math.min(...times) <= 100, `${times} ms`); // the best of five: other work on the machine only adds
+});

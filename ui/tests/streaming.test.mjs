@@ -1,0 +1,76 @@
+// Streaming: an answer of a model while it is written, stopped, cut off, and with a sentence that nothing supports.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { demoIndex, open, removeFolder, startBrowser, startModel, startServer } from "./browser.mjs";
+
+const ANSWER = "Michael Ventris built on the work of Alice Kober [1].\n\n" + "She cut slips from old cards [1]. ".repeat(30) + "\n\nHe won a prize of 900 pounds.";
+const asked = `#/workspaces/default/ask?q=${encodeURIComponent("Who built on the work of Alice Kober?")}`;
+
+let folder, browser;
+
+before(async () => {
+  folder = demoIndex();
+  browser = await startBrowser();
+});
+
+after(async () => {
+  await browser?.close();
+  if (folder) removeFolder(folder);
+});
+
+/** Run a test with a server whose model answers by a script. */
+async function withModel(latency, run) {
+  const model = await startModel({ latency, answering: { replies: [{ text: ANSWER, kinds: ["answer"] }] } });
+  const server = await startServer(folder, { env: model.env });
+  try {
+    await run(server, model);
+  } finally {
+    await server.stop();
+    await model.stop();
+  }
+}
+
+const SLOW = { mean_s: 30, first_share: 0 };
+
+test("the answer of a model appears while it is written, and Stop ends its call", () =>
+  withModel(SLOW, async (server, model) => {
+    const page = await open(browser, server.address, asked);
+    await page.waitForSelector(".answer .markdown >> text=built on the work");
+    assert.equal(await page.getAttribute(".answer", "aria-busy"), "true");
+    await page.click(".progress button");
+    await page.waitForSelector(".answer .notice button");
+    const { requests } = await (await fetch(`${model.address}/stats?settled`)).json();
+    assert.deepEqual(requests.filter((request) => request.kind === "answer").map((request) => request.is_completed), [false]);
+  }));
+
+test("a sentence that no passage supports is underlined and says why", () =>
+  withModel({}, async (server) => {
+    const page = await open(browser, server.address, asked);
+    await page.waitForSelector(".sources blockquote");
+    const mark = page.locator("mark.unsupported", { hasText: "900 pounds" });
+    assert.equal(await mark.getAttribute("title"), "This sentence cites nothing.");
+    assert.deepEqual(page.problems, []);
+  }));
+
+test("when the server dies in the middle of an answer, the page says so, and the next try works", async () => {
+  const model = await startModel({ latency: SLOW, answering: { replies: [{ text: ANSWER, kinds: ["answer"] }] } });
+  let server = await startServer(folder, { env: model.env });
+  const port = new URL(server.address).port;
+  try {
+    const page = await open(browser, server.address, asked);
+    await page.waitForSelector(".answer .markdown >> text=built on the work");
+    const ended = new Promise((resolve) => server.process.on("exit", resolve));
+    server.process.kill("SIGKILL");
+    await ended;
+    await page.waitForSelector(".answer [role=alert]");
+    assert.match(await page.textContent(".answer .markdown"), /built on the work/); // what was written stays
+    server = await startServer(folder, { port });
+    await page.click(".answer [role=alert] button");
+    await page.waitForSelector(".sources");
+    assert.equal(await page.locator(".offline").count(), 0);
+  } finally {
+    await server.stop();
+    await model.stop();
+  }
+});
