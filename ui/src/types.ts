@@ -115,10 +115,22 @@ export interface Passage {
   reason: string;
 }
 
+export interface QuestionOption {
+  field: string;
+  description: string;
+  default: string | number | boolean;
+  minimum: number | null;
+  maximum: number | null;
+  choices: string[];
+}
+
 export interface Strategy {
   name: string;
   summary: string;
+  after: string;
+  when: string;
   needs: string[];
+  options: QuestionOption[];
 }
 
 export interface Session {

@@ -54,10 +54,25 @@ test("what the documents do not say is answered with what comes nearest", async 
   await page.waitForSelector(".passages li");
 });
 
-test("a wrong filter is an error with its remedy, and nothing else breaks", async () => {
-  const page = await open(browser, server.address, `${asked}&filter=%3D%3D`);
-  const text = await page.textContent("[role=alert]");
-  assert.ok(text.length > 10);
+test("options limit the documents and change the search; a wrong one is an error with its remedy", async () => {
+  const page = await open(browser, server.address, asked);
+  await page.waitForSelector(".sources");
+  await page.click(".question-bar .quiet");
+  await page.waitForSelector("dialog[open] fieldset >> nth=1");
+  assert.deepEqual(await violations(page), []);
+  await page.fill("dialog input[name=documents]", "alice-*");
+  await page.fill("dialog input[name='o.chunk_top_k']", "3");
+  await page.click("dialog .primary");
+  await page.waitForFunction(() => location.hash.includes("documents=alice"));
+  await page.waitForSelector(".sources");
+  for (const source of await page.locator(".sources a").allTextContents()) assert.equal(source, "Alice Kober and Her Card Files");
+  await page.click("[role=tab] >> nth=1");
+  await page.waitForSelector(".passages li");
+  assert.ok((await page.locator(".passages li").count()) <= 3);
+  const wrong = await open(browser, server.address, `${asked}&where=%3D%3D`);
+  assert.match(await wrong.textContent("[role=alert]"), /not a condition/);
+  const refused = await open(browser, server.address, `${asked}&o.top_k=0`);
+  assert.match(await refused.textContent("[role=alert]"), /top_k/);
 });
 
 for (const theme of ["light", "dark"])

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { chromium } from "playwright-core";
 
-const QUIPU = process.env.QUIPU ?? "quipu";
+export const QUIPU = process.env.QUIPU ?? "quipu";
 const CHROMIUM = [process.env.CHROMIUM, "/usr/lib/chromium/chromium", "/usr/bin/chromium", "/usr/bin/chromium-browser"].find((path) => path && existsSync(path));
 // Software drawing, and no request of the browser's own.
 const FLAGS = [

@@ -2,12 +2,14 @@
 
 import asyncio
 from dataclasses import dataclass, replace
+from typing import Literal, get_args, get_origin
 
 from pydantic import Field
 from starlette.responses import Response
 
 import quipu
 from quipu.engine import Quipu
+from quipu.model.query import Options, OptionValue, Query, options_in
 from quipu.model.results import IndexStatus
 from quipu.model.usage import UsageRow
 from quipu.retrieve import STRATEGIES
@@ -39,12 +41,46 @@ class WorkspaceName:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionOption:
+    """An option of a question: its field (with a dot where it is in a group), and what it may be.
+
+    `minimum` and `maximum` are null where there are none; `choices` is empty unless only these texts are allowed.
+    `faithful` is the value of the method's paper or its authors' code, null where it is the default.
+    """
+
+    field: str
+    description: str
+    default: OptionValue
+    minimum: float | None
+    maximum: float | None
+    choices: tuple[str, ...]
+    faithful: OptionValue | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyFacts:
-    """A retrieval strategy: its name, what it does, and the derivations it needs."""
+    """A retrieval strategy: what it does, which method it follows, when to choose it, and its own options.
+
+    `needs` are derivations without which it cannot run, `better_with` others that it reads once they are made.
+    `n_model_calls` is the largest number of calls of a language model before the answer.
+    """
 
     name: str
     summary: str
+    after: str
+    when: str
     needs: tuple[str, ...]
+    better_with: tuple[str, ...]
+    n_model_calls: int
+    options: tuple[QuestionOption, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyList:
+    """The strategies, and the options that every question has."""
+
+    strategies: tuple[StrategyFacts, ...]
+    options: tuple[QuestionOption, ...]
 
 
 class NewWorkspace(WireBody):
@@ -178,12 +214,37 @@ async def usage(kb: Quipu, call: Call, *, since: str = "", until: str = "") -> l
 
 
 @operation("GET", "/api/v1/strategies", Permission.READ)
-async def list_strategies() -> list[StrategyFacts]:
-    """List the retrieval strategies."""
-    return [
-        StrategyFacts(name=strategy.name, summary=strategy.summary, needs=tuple(strategy.needs))
+async def list_strategies() -> StrategyList:
+    """List the retrieval strategies with their options, and the options that every question has."""
+    strategies = tuple(
+        StrategyFacts(
+            name=strategy.name,
+            summary=strategy.summary,
+            after=strategy.after,
+            when=strategy.when,
+            needs=strategy.needs,
+            better_with=strategy.better_with,
+            n_model_calls=strategy.n_model_calls,
+            options=tuple(option for kind in strategy.options for option in _options(kind)),
+        )
         for strategy in STRATEGIES.values()
-    ]
+    )
+    return StrategyList(strategies=strategies, options=_options(Query))
+
+
+def _options(kind: type[Query] | type[Options]) -> tuple[QuestionOption, ...]:
+    return tuple(
+        QuestionOption(
+            field=".".join(option.path),
+            description=option.description,
+            default=option.default,
+            minimum=option.between[0] if option.between else None,
+            maximum=option.between[1] if option.between else None,
+            choices=get_args(option.annotation) if get_origin(option.annotation) is Literal else (),
+            faithful=option.faithful,
+        )
+        for option in options_in(kind)
+    )
 
 
 OPERATIONS = operations_of(

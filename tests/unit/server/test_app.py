@@ -206,6 +206,23 @@ async def test_a_request_spends_no_more_than_the_settings_allow(index: Path, mon
     assert limits == [2.0, 2.0, 1.0, 2.0]
 
 
+async def test_strategies_come_with_their_options_which_a_question_takes(client: httpx.AsyncClient) -> None:
+    listed = (await client.get("/api/v1/strategies")).json()
+    mix = next(strategy for strategy in listed["strategies"] if strategy["name"] == "mix")
+    for option in (*mix["options"], *listed["options"]):
+        *groups, name = option["field"].split(".")
+        value: object = {name: option["default"]}
+        for group in reversed(groups):
+            value = {group: value}
+        asked = {"question": "Who was Alice Kober?", "strategy": "mix"} | value  # type: ignore[operator]
+        response = await client.post(f"{KB}/evidence", json=asked)
+        assert response.status_code == 200, (option, response.text)
+    preset = next(option for option in listed["options"] if option["field"] == "preset")
+    assert preset["choices"] == ["default", "faithful"]
+    top_k = next(option for option in listed["options"] if option["field"] == "top_k")
+    assert (top_k["minimum"], top_k["maximum"], top_k["default"]) == (1, 1000, 40)
+
+
 async def test_the_address_in_a_browser_says_what_answers(client: httpx.AsyncClient) -> None:
     response = await client.get("/")
     assert response.text.startswith("Quipu is running.")

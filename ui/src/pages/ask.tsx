@@ -1,38 +1,13 @@
 // Ask: a question, its answer while it is made, and where every sentence comes from.
 
-import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post, request, stream, type Problem } from "../api";
 import { Markdown, codePoints, shortened, type CitationElement, type Span } from "../markdown";
 import { Empty, Facts, ProblemNotice, Tabs, Waiting, announce, asProblem, useLoaded } from "../parts";
 import { go, href, route } from "../route";
 import { duration, language, money, number, t, type Key } from "../words";
-import type { Answer, Citation, Passage, Strategy } from "../types";
-
-/** The strategies of the server, loaded once. */
-export const strategies = signal<Strategy[]>([]);
-
-export function useStrategies(): Strategy[] {
-  useEffect(() => {
-    if (!strategies.value.length) void request<Strategy[]>("GET", "api/v1/strategies").then((all) => (strategies.value = all), () => {});
-  }, []);
-  return strategies.value;
-}
-
-/** The options of a question that its address carries, as the API takes them. */
-export interface QuestionOptions {
-  strategy?: string;
-  filter?: string;
-  k?: number;
-}
-
-/** Return the options that an address carries. */
-export function optionsOf(params: URLSearchParams): QuestionOptions {
-  return {
-    strategy: params.get("strategy") || undefined,
-    filter: params.get("filter") || undefined,
-  };
-}
+import type { Answer, Citation, Passage } from "../types";
+import { OptionsDrawer, carried, countOptions, optionsOf, useStrategies } from "./options";
 
 export function Ask() {
   const { params } = route.value;
@@ -40,7 +15,7 @@ export function Ask() {
   return (
     <div class="ask">
       <QuestionForm key={route.value.workspace} question={question} />
-      {question ? <Asked key={params.toString()} question={question} options={optionsOf(params)} /> : <Welcome />}
+      {question ? <Asked key={params.toString()} question={question} params={params} /> : <Welcome />}
     </div>
   );
 }
@@ -72,7 +47,8 @@ function Welcome() {
 function QuestionForm({ question }: { question: string }) {
   const { params } = route.value;
   const [text, setText] = useState(question);
-  const [isOpen, setOpen] = useState(params.has("filter"));
+  const [isOpen, setOpen] = useState(false);
+  const n = countOptions(params);
   const all = useStrategies();
   useEffect(() => setText(question), [question]);
   const submit = (event: Event) => {
@@ -80,7 +56,7 @@ function QuestionForm({ question }: { question: string }) {
     const form = new FormData(event.currentTarget as HTMLFormElement);
     const asked = text.trim();
     if (!asked) return;
-    const address = href("ask", "", { q: asked, strategy: String(form.get("strategy") ?? ""), filter: String(form.get("filter") ?? "").trim() });
+    const address = href("ask", "", { q: asked, strategy: String(form.get("strategy") ?? ""), ...carried(params) });
     if (address === location.hash) go(`${address}&again=${Date.now()}`, true);
     else go(address);
   };
@@ -91,6 +67,7 @@ function QuestionForm({ question }: { question: string }) {
     }
   };
   return (
+    <>
     <form class="question" onSubmit={submit}>
       <label class="hidden" for="question">
         {t("ask.label")}
@@ -110,25 +87,21 @@ function QuestionForm({ question }: { question: string }) {
             ))}
           </select>
         </label>
-        <button type="button" class="quiet" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <button type="button" class="quiet" onClick={() => setOpen(true)}>
           {t("ask.options")}
+          {n > 0 && ` (${number(n)})`}
         </button>
         <button class="primary">{t("ask.send")}</button>
       </div>
-      {isOpen && (
-        <label class="field">
-          {t("ask.filter")}
-          <input name="filter" defaultValue={params.get("filter") ?? ""} placeholder="topic=computing date>=1900" />
-          <span class="small">{t("ask.filterHint")}</span>
-        </label>
-      )}
     </form>
+    {isOpen && <OptionsDrawer close={() => setOpen(false)} />}
+    </>
   );
 }
 
 const STAGES: Record<string, Key> = { understand: "stage.understand", retrieve: "stage.retrieve", rerank: "stage.rerank", generate: "stage.generate" };
 
-function Asked({ question, options }: { question: string; options: QuestionOptions }) {
+function Asked({ question, params }: { question: string; params: URLSearchParams }) {
   const [text, setText] = useState("");
   const [stage, setStage] = useState("");
   const [answer, setAnswer] = useState<Answer>();
@@ -146,7 +119,7 @@ function Asked({ question, options }: { question: string; options: QuestionOptio
   async function run(signal: AbortSignal) {
     let written = "";
     try {
-      for await (const { event, data } of stream("/query/stream", { question, ...options }, signal)) {
+      for await (const { event, data } of stream("/query/stream", { question, ...optionsOf(params) }, signal)) {
         if (event === "stage") setStage((data as { stage: string }).stage);
         if (event === "text") setText((written += (data as { text: string }).text));
         if (event === "answer") {
@@ -317,7 +290,7 @@ function Cost({ answer, question }: { answer: Answer; question?: string }) {
 }
 
 function usePassages(question: string, strategy: string) {
-  return useLoaded((abort) => post<Passage[]>("/passages", { question, strategy }, { signal: abort }), `${question}\n${strategy}`);
+  return useLoaded((abort) => post<Passage[]>("/passages", { question, ...optionsOf(route.value.params), strategy }, { signal: abort }), `${question}\n${strategy}\n${route.value.params}`);
 }
 
 function NearMisses({ question, strategy }: { question: string; strategy: string }) {
