@@ -217,6 +217,7 @@ class BlockingQuipu:
     neighbours = _blocking(Quipu.neighbours)
     subgraph = _blocking(Quipu.subgraph)
     paths = _blocking(Quipu.paths)
+    graph_map = _blocking(Quipu.graph_map)
     status = _blocking(Quipu.status)
     verify = _blocking(Quipu.verify)
     damage = _blocking(Quipu.damage)

@@ -17,7 +17,7 @@ from quipu.derive.embedding import embed_stale
 from quipu.engine.answering import answer_question, find_evidence, find_passages, ignore_piece, search, stream_answer
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
-from quipu.engine.graph_pages import GraphPages
+from quipu.engine.graph_map import GraphMaps
 from quipu.engine.ingestion import (
     IngestRun,
     ModelCheck,
@@ -58,7 +58,7 @@ from quipu.wrap.meter import span
 __all__ = ["Components", "Quipu"]
 
 
-class Quipu(Lookups, GraphPages):
+class Quipu(Lookups, GraphMaps):
     """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
 
     def __init__(self, components: Components) -> None:

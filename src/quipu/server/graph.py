@@ -1,10 +1,19 @@
-"""Graph: entities, relations, their neighbours and paths, and reports of a workspace. Every list is bounded."""
+"""Graph: entities, relations, their neighbours and paths, reports, and the map of a workspace. All are bounded."""
 
-from typing import Annotated
+import asyncio
+import gzip
+import struct
+from hashlib import blake2b
+from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
 
 from quipu.engine import Quipu
+from quipu.engine.graph_map import MAX_ON_MAP, Box, GraphMap, MapLevel, MapQuery
+from quipu.errors import InvalidInput
 from quipu.model.results import (
     MAX_EDGES,
     MAX_HOPS,
@@ -21,11 +30,18 @@ from quipu.model.results import (
     Subgraph,
 )
 from quipu.server.access import Permission
-from quipu.server.operations import operation, operations_of
+from quipu.server.operations import Call, operation, operations_of
 from quipu.server.questions import WORKSPACE
+from quipu.server.wire import json_bytes
 
 _PageSize = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 _Types = tuple[str, ...] | str  # a parameter that may be given more than once
+_Nodes = Annotated[int, Field(ge=1, le=MAX_NODES)]
+_MAP = f"{WORKSPACE}/graph/map"
+_BINARY = "application/octet-stream"
+_MAGIC, _VERSION = b"QMAP", 1  # of the binary layout, see docs/graph_map.md
+_ALIGNMENT = 4  # bytes, which all arrays have
+_TYPE_NAMES = {"f": "float32", "u": "uint32", "i": "int32"}
 
 
 @operation("GET", f"{WORKSPACE}/entities", Permission.READ)
@@ -99,6 +115,124 @@ async def show_report(kb: Quipu, report: str) -> ReportDetails:
     return await kb.report(report)
 
 
+@operation("GET", f"{_MAP}/far", Permission.READ, media_type=_BINARY)
+async def show_far_map(
+    kb: Quipu,
+    call: Call,
+    *,
+    box: str = "",
+    type: _Types = (),  # noqa: A002
+    community: _Types = (),
+    max_nodes: _Nodes = MAX_NODES,
+) -> Response:
+    """Return a map of the communities, those that contain others first, then the largest; see docs/graph_map.md.
+
+    `box` is the part in view, as x0,y0,x1,y1.
+    """
+    query = MapQuery(box=_box(box), types=_listed(type), communities=_listed(community), max_nodes=max_nodes)
+    return await _map_response(await kb.graph_map(query), call.request)
+
+
+@operation("GET", f"{_MAP}/middle", Permission.READ, media_type=_BINARY)
+async def show_middle_map(
+    kb: Quipu,
+    call: Call,
+    *,
+    box: str = "",
+    type: _Types = (),  # noqa: A002
+    community: _Types = (),
+    max_nodes: Annotated[int, Field(ge=1, le=MAX_ON_MAP[MapLevel.MIDDLE][0])] = MAX_ON_MAP[MapLevel.MIDDLE][0],
+) -> Response:
+    """Return a map of the entities in view with the most relations, and the heaviest relations between them."""
+    query = MapQuery(
+        level=MapLevel.MIDDLE,
+        box=_box(box),
+        types=_listed(type),
+        communities=_listed(community),
+        max_nodes=max_nodes,
+    )
+    return await _map_response(await kb.graph_map(query), call.request)
+
+
+@operation("GET", f"{_MAP}/near", Permission.READ, media_type=_BINARY)
+async def show_near_map(
+    kb: Quipu,
+    call: Call,
+    *,
+    name: _Types,
+    type: _Types = (),  # noqa: A002
+    community: _Types = (),
+    max_nodes: _Nodes = 200,
+) -> Response:
+    """Return a map of some entities and their neighbours, those with the heaviest relations first.
+
+    With `max_nodes` as many as there are names, the map has only these, for example to show a path.
+    """
+    query = MapQuery(
+        level=MapLevel.NEAR,
+        names=_listed(name),
+        types=_listed(type),
+        communities=_listed(community),
+        max_nodes=max_nodes,
+    )
+    return await _map_response(await kb.graph_map(query), call.request)
+
+
+def _box(text: str) -> Box | None:
+    if not text:
+        return None
+    try:
+        x0, y0, x1, y1 = map(float, text.split(","))
+    except ValueError:
+        raise InvalidInput(f"{text!r} is not a box.", remedy="Give four numbers: x0,y0,x1,y1.") from None
+    return (x0, y0, x1, y1)
+
+
+async def _map_response(drawn: GraphMap, request: Request) -> Response:
+    """Return a map in the form that the client accepts; nothing where the client has it already."""
+    is_json = "application/json" in request.headers.get("accept", "")
+    content = await asyncio.to_thread(_map_json if is_json else map_bytes, drawn)
+    headers = {
+        "etag": f'W/"{blake2b(content, digest_size=16).hexdigest()}"',
+        "cache-control": "private, no-cache",
+        "vary": "accept, accept-encoding",
+    }
+    if headers["etag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content = await asyncio.to_thread(gzip.compress, content, 1, mtime=0)
+        headers["content-encoding"] = "gzip"
+    return Response(content, 200, headers, "application/json" if is_json else _BINARY)
+
+
+def _map_json(drawn: GraphMap) -> bytes:
+    columns = {
+        group: {name: column.tolist() for name, column in arrays.items()}
+        for group, arrays in (("nodes", drawn.nodes), ("edges", drawn.edges))
+    }
+    return json_bytes(_map_header(drawn) | columns | {"ids": drawn.ids, "labels": drawn.labels})
+
+
+def map_bytes(drawn: GraphMap) -> bytes:
+    """Return a map in the binary layout of docs/graph_map.md."""
+    columns: list[bytes] = []
+    arrays: list[dict[str, Any]] = []
+    for group, named in (("nodes", drawn.nodes), ("edges", drawn.edges)):
+        for name, column in named.items():
+            kind, offset = _TYPE_NAMES[column.dtype.kind], sum(map(len, columns))
+            arrays.append({"of": group, "name": name, "type": kind, "offset": offset, "length": len(column)})
+            columns.append(np.ascontiguousarray(column, dtype=column.dtype.newbyteorder("<")).tobytes())
+    header = json_bytes(_map_header(drawn) | {"arrays": arrays})
+    header += b" " * (-len(header) % _ALIGNMENT)
+    text = json_bytes({"ids": drawn.ids, "labels": drawn.labels})
+    return b"".join([struct.pack("<4sIII", _MAGIC, _VERSION, len(header), len(text)), header, *columns, text])
+
+
+def _map_header(drawn: GraphMap) -> dict[str, Any]:
+    names = ("level", "revision", "bounds", "n_entities", "n_relations", "types", "communities")
+    return {name: getattr(drawn, name) for name in (*names, "n_more_nodes", "n_more_edges")}
+
+
 def _listed(names: _Types) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else names
 
@@ -112,4 +246,7 @@ OPERATIONS = operations_of(
     show_subgraph,
     show_paths,
     show_report,
+    show_far_map,
+    show_middle_map,
+    show_near_map,
 )

@@ -1,7 +1,15 @@
 """The graph over HTTP: pages of entities and relations, neighbours, subgraphs and paths; and texts and originals."""
 
+import json
+import struct
+from pathlib import Path
+
 import httpx
+import numpy as np
 import pytest
+
+import quipu
+from quipu.engine.graph_map import MapLevel, MapQuery
 
 KB = "/api/v1/workspaces/default"
 
@@ -39,6 +47,16 @@ async def test_neighbours_subgraph_and_paths_lead_from_one_entity_to_another(cli
         ("paths?first=Ada Lovelace&second=Nobody", 404),
         ("texts/none", 404),
         ("originals/none", 404),
+        ("graph/map/far?box=1,2,3", 422),
+        ("graph/map/far?box=1,2,x,4", 422),
+        ("graph/map/far?box=nan,0,1,1", 422),
+        ("graph/map/middle?box=5,0,1,1", 422),
+        ("graph/map/far?max_nodes=2001", 422),
+        ("graph/map/far?community=nowhere", 404),
+        ("graph/map/far?name=Ada", 422),
+        ("graph/map/near", 422),
+        ("graph/map/near?name=Nobody", 404),
+        ("graph/map/nearer", 404),
     ],
 )
 async def test_wrong_requests_say_what_is_wrong(client: httpx.AsyncClient, path: str, status: int) -> None:
@@ -63,3 +81,56 @@ async def test_an_original_is_saved_by_a_browser_and_never_opened(client: httpx.
     assert original.headers["content-type"] == "application/octet-stream"
     assert original.headers["content-disposition"] == "attachment; filename*=UTF-8''%C3%BC.html"
     assert original.headers["x-content-type-options"] == "nosniff"
+
+
+def _read_map(content: bytes) -> tuple[dict[str, object], dict[str, np.ndarray], dict[str, list[str]]]:
+    """Read the binary layout as docs/graph_map.md describes it."""
+    magic, version, n_header, n_text = struct.unpack_from("<4sIII", content)
+    assert (magic, version, n_header % 4) == (b"QMAP", 1, 0)
+    header = json.loads(content[16 : 16 + n_header])
+    arrays, end = {}, 16 + n_header
+    for array in header.pop("arrays"):
+        start = 16 + n_header + array["offset"]
+        assert start == end
+        values = np.frombuffer(content, f"<{array['type'][0]}4", count=array["length"], offset=start)
+        arrays[f"{array['of']}.{array['name']}"] = values
+        end = start + 4 * array["length"]
+    assert end + n_text == len(content)
+    return header, arrays, json.loads(content[end:])
+
+
+@pytest.mark.parametrize("level", ["far", "middle", "near?name=Ada Lovelace"])
+async def test_a_map_is_the_same_in_bytes_as_json_and_in_python(
+    client: httpx.AsyncClient, index: Path, level: str
+) -> None:
+    binary = await client.get(f"{KB}/graph/map/{level}")
+    assert binary.headers["content-type"] == "application/octet-stream"
+    header, arrays, texts = _read_map(binary.content)
+    reply = (await client.get(f"{KB}/graph/map/{level}", headers={"accept": "application/json"})).json()
+    assert {name: reply[name] for name in (*header, *texts)} == header | texts
+    listed = {f"{of}.{name}": values for of in ("nodes", "edges") for name, values in reply[of].items()}
+    assert {name: values.tolist() for name, values in arrays.items()} == listed
+    async with quipu.open(index) as kb:
+        names = ["Ada Lovelace"] if "near" in level else []
+        drawn = await kb.graph_map(MapQuery(level=MapLevel(level.partition("?")[0]), names=names))
+    assert (list(drawn.ids), list(drawn.labels)) == (texts["ids"], texts["labels"])
+    assert texts["labels"]
+    np.testing.assert_array_equal(drawn.nodes["x"], arrays["nodes.x"])
+
+
+async def test_a_map_that_the_client_has_is_not_sent_again(client: httpx.AsyncClient) -> None:
+    first = await client.get(f"{KB}/graph/map/middle", headers={"accept-encoding": "identity"})
+    packed = await client.get(f"{KB}/graph/map/middle", headers={"accept-encoding": "gzip"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert packed.content == first.content
+    headers = {"if-none-match": first.headers["etag"]}
+    again = await client.get(f"{KB}/graph/map/middle", headers=headers)
+    assert (again.status_code, again.content) == (304, b"")
+    job = (await client.put(f"{KB}/documents/new.md", content=b"Grace Hopper met Howard Aiken.")).json()["job"]
+    await client.get(f"{KB}/jobs/{job['id']}/events")
+    assert (await client.get(f"{KB}/graph/map/middle", headers=headers)).status_code == 200
+
+
+async def test_a_map_shows_only_the_types_asked_for(client: httpx.AsyncClient) -> None:
+    people = await client.get(f"{KB}/graph/map/middle?type=Person", headers={"accept": "application/json"})
+    assert set(people.json()["labels"]) == {"Ada Lovelace", "Charles Babbage"}

@@ -24,6 +24,7 @@ OTHER_NAMES = {
     "drop": "drop_derivation",
     "entities": "list_entities",
     "entity": "show_entity",
+    "graph_map": "show_far_map",
     "neighbours": "list_neighbours",
     "original": "download_original",
     "paths": "show_paths",
