@@ -136,7 +136,9 @@ def figures(sources: Sequence[Source]) -> Iterator[Figure]:
     yield Figure(name="modules under 80 lines with one importer, nearby", value=len(lonely), goal=5, members=lonely)
     relational = [source.name for source in sources if source.folder == "quipu.stores.relational"]
     relational = [name for name in relational if name != "quipu.stores.relational"]
-    yield Figure(name="modules of stores/relational", value=len(relational), goal=25, members=tuple(relational))
+    yield Figure(
+        name="modules of stores/relational", value=len(relational), goal=25, ceiling=26, members=tuple(relational)
+    )
     methods = store_methods(sources)
     yield Figure(name="methods behind the store port", value=len(methods), goal=50, members=methods)
     names = list(local_names(sources))

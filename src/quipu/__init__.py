@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from quipu.engine import Quipu
     from quipu.model.answer import Answer, AnswerPiece, Citation, Comparison, Statement
     from quipu.model.chunking import Chunking
+    from quipu.model.conversation import (
+        ConversationAnswer,
+        ConversationDetails,
+        ConversationPage,
+        SavedConversation,
+        SavedExchange,
+    )
     from quipu.model.derivation import DerivationResult, DerivationState, RefreshCost
     from quipu.model.document import Document, DocumentStatus, SourceDocument
     from quipu.model.event import DocumentDone, Event, Progress, Spending
@@ -60,6 +67,9 @@ __all__ = [
     "Citation",
     "Comparison",
     "Condition",
+    "ConversationAnswer",
+    "ConversationDetails",
+    "ConversationPage",
     "Corrupt",
     "DerivationResult",
     "DerivationState",
@@ -91,6 +101,8 @@ __all__ = [
     "RemovalPreview",
     "RemoveResult",
     "RetrievedPassage",
+    "SavedConversation",
+    "SavedExchange",
     "Settings",
     "SourceDocument",
     "Spending",
@@ -111,6 +123,13 @@ _LAZY = {
     "quipu.engine": ("Quipu",),
     "quipu.model.answer": ("Answer", "AnswerPiece", "Citation", "Comparison", "Statement"),
     "quipu.model.chunking": ("Chunking",),
+    "quipu.model.conversation": (
+        "ConversationAnswer",
+        "ConversationDetails",
+        "ConversationPage",
+        "SavedConversation",
+        "SavedExchange",
+    ),
     "quipu.model.derivation": ("DerivationResult", "DerivationState", "RefreshCost"),
     "quipu.model.document": ("Document", "SourceDocument", "DocumentStatus"),
     "quipu.model.event": ("DocumentDone", "Event", "Progress", "Spending"),

@@ -15,12 +15,14 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from quipu.engine import Quipu
+from quipu.engine.conversations import Conversations
 from quipu.errors import Unavailable
 from quipu.settings import Settings, SettingValue
 from quipu.wiring import open_engine
 
 P = ParamSpec("P")
 T = TypeVar("T")
+E = TypeVar("E")
 
 
 def open(index: str | Path | None = None, **settings: SettingValue) -> "BlockingQuipu":  # noqa: A001 - as quipu.open
@@ -97,14 +99,13 @@ async def _wait_for(tasks: Sequence[asyncio.Task[Any]]) -> None:
         await asyncio.wait(tasks)
 
 
-def _blocking(
-    method: Callable[Concatenate[Quipu, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate["BlockingQuipu", P], T]:
-    """Return the blocking twin of a method of the engine."""
+def _blocking(method: Callable[Concatenate[E, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
+    """Return the blocking twin of a method of the engine, or of its conversations."""
 
     @wraps(method)
-    def twin(self: "BlockingQuipu", /, *args: P.args, **options: P.kwargs) -> T:
-        return self._run(method(self._engine, *args, **options))
+    def twin(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
+        result: T = self._run(method(self._engine, *args, **options))
+        return result
 
     return twin
 
@@ -139,6 +140,20 @@ async def _close_all(iterators: set[AsyncGenerator[Any, None]]) -> None:
         await iterators.pop().aclose()
 
 
+class BlockingConversations:
+    """Saved conversations, with blocking methods; see `quipu.engine.conversations.Conversations`."""
+
+    def __init__(self, engine: Conversations, loop: _BackgroundLoop) -> None:
+        self._engine = engine
+        self._run = loop.run
+
+    ask = _blocking(Conversations.ask)
+    page = _blocking(Conversations.page)
+    read = _blocking(Conversations.read)
+    rename = _blocking(Conversations.rename)
+    delete = _blocking(Conversations.delete)
+
+
 class BlockingQuipu:
     """One knowledge base, with blocking methods; see `quipu.engine.Quipu`, which promises the same."""
 
@@ -146,6 +161,7 @@ class BlockingQuipu:
         self._engine = engine
         self._loop = loop
         self._run = loop.run
+        self.conversations = BlockingConversations(engine.conversations, loop)
         self._iterators: set[AsyncGenerator[Any, None]] = set()  # that have not reached their end
 
     def __enter__(self) -> Self:

@@ -3,28 +3,43 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from quipu.ports.store import Store
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
+from quipu.testing.contract.conversations import ConversationsContract, ConversationsOf
 from quipu.testing.store_contract import OpenStore, StoreContract
 
 
+@pytest.fixture
+def open_store(tmp_path: Path) -> OpenStore:
+    """Return what opens a store, one file a storage."""
+
+    @asynccontextmanager
+    async def opened(storage: str = "first", *, lease_s: float = 60.0) -> AsyncIterator[Store]:
+        backend = SqliteBackend(tmp_path / f"{storage}.sqlite", busy_timeout_s=30.0)
+        store = RelationalStore(backend, lease_s=lease_s)
+        await store.prepare()
+        try:
+            yield store
+        finally:
+            await store.close()
+
+    return opened
+
+
+@pytest.fixture
+def conversations_of() -> ConversationsOf:
+    """Return what gives the conversations of an open store."""
+    return lambda store: cast(RelationalStore, store).conversations
+
+
 class TestSqlite(StoreContract):
-    """SQLite, one file a storage."""
+    """SQLite keeps every promise of a store."""
 
-    @pytest.fixture
-    def open_store(self, tmp_path: Path) -> OpenStore:
-        @asynccontextmanager
-        async def opened(storage: str = "first", *, lease_s: float = 60.0) -> AsyncIterator[Store]:
-            backend = SqliteBackend(tmp_path / f"{storage}.sqlite", busy_timeout_s=30.0)
-            store = RelationalStore(backend, lease_s=lease_s)
-            await store.prepare()
-            try:
-                yield store
-            finally:
-                await store.close()
 
-        return opened
+class TestSqliteConversations(ConversationsContract):
+    """SQLite keeps every promise about conversations."""

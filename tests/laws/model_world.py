@@ -131,6 +131,7 @@ async def scripted_engine(
         make_query=lambda text: Query(text=text),
         models=models,
         summaries=SummaryOptions(batch_tokens=BATCH_TOKENS, n_ahead=concurrency),
+        conversations=store.conversations,
     )
     async with Quipu(parts) as kb:
         yield kb

@@ -9,6 +9,7 @@ import pytest
 
 from quipu.engine import Quipu
 from quipu.model.document import MetadataValue, SourceDocument
+from quipu.stores.relational import conversations
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.llm import ScriptedLLM
 from tests.laws.model_world import script, scripted_engine
@@ -44,6 +45,14 @@ def found(folder: Path, wanted: Sequence[str]) -> set[str]:
     return {word for word in wanted if any(word[4:].encode() in content for content in files)}
 
 
+async def talk_about(kb: Quipu, names: Sequence[str]) -> str:
+    """Ask about each document in one conversation, whose answers quote it; return the id of the conversation."""
+    talk = ""
+    for name in names:
+        talk = (await kb.conversations.ask(f"Whom did {words(f'{name} 0')[1]} Polo meet?", talk)).conversation
+    return talk
+
+
 async def fill_and_remove(kb: Quipu) -> None:
     """Add documents one after the other, in groups, and take some of them back."""
     for start in range(0, N_DOCUMENTS, 5):
@@ -58,6 +67,36 @@ async def test_no_word_of_a_removed_document_is_left(tmp_path: Path) -> None:
         assert found(tmp_path / "kb", GONE) == set()  # with the index open, too
     assert found(tmp_path / "kb", GONE) == set()
     assert len(found(tmp_path / "kb", words(f"{NAMES[-1]} 0"))) > WORDS_A_DOCUMENT // 2  # some lie across two pages
+
+
+async def test_no_word_of_a_removed_document_is_left_in_a_saved_conversation(tmp_path: Path) -> None:
+    people = {words(f"{name} 0")[1] for name in REMOVED}  # the questions may stay
+    wanted = [word for word in GONE if word not in people]
+    async with engine(tmp_path / "kb") as kb:
+        await kb.add(*map(document, NAMES))
+        talk = await talk_about(kb, REMOVED)
+        answers = [exchange.answer for exchange in (await kb.conversations.read(talk)).exchanges]
+        assert all(answer and answer.citations for answer in answers)
+        async with engine(tmp_path / "kb") as other:
+            await other.remove([f"{name}.md" for name in REMOVED])
+        exchanges = (await kb.conversations.read(talk)).exchanges
+        assert [exchange.answer for exchange in exchanges] == [None] * N_REMOVED
+        assert found(tmp_path / "kb", wanted) == set()
+        assert found(tmp_path / "kb", sorted(people)) == people
+        await kb.conversations.delete(talk)
+        assert found(tmp_path / "kb", sorted(people)) == set()
+
+
+async def test_the_law_fails_where_the_answers_of_conversations_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversations, "drop_answers", lambda *_: None)
+    async with engine(tmp_path / "kb") as kb:
+        await kb.add(*map(document, NAMES))
+        await talk_about(kb, REMOVED)
+        await kb.remove([f"{name}.md" for name in REMOVED])
+        assert [line for line in await kb.verify() if "conversation" in line]
+    assert found(tmp_path / "kb", GONE)
 
 
 async def test_no_word_of_a_removed_document_is_left_where_a_model_read_it(tmp_path: Path) -> None:

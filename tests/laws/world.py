@@ -105,6 +105,7 @@ async def engine(
         embedder=_EMBEDDER,
         ingest_config=replace(config, extractor=extractor) if extractor else config,
         make_query=lambda text: Query(text=text),
+        conversations=store.conversations,
     )
     async with Quipu(parts) as kb:
         yield kb

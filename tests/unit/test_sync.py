@@ -54,6 +54,16 @@ def test_documents_are_added_and_asked_without_async(tmp_path: Path) -> None:
         assert kb.verify() == []
 
 
+def test_conversations_are_continued_without_async(tmp_path: Path) -> None:
+    with sync.open(tmp_path / "kb") as kb:
+        kb.add_text("Alice Kober taught Latin in Brooklyn.", id="kober")
+        first = kb.conversations.ask("What did Alice Kober teach?")
+        assert kb.conversations.ask("And where?", first.conversation).number == 2
+        assert [row.n_exchanges for row in kb.conversations.page().conversations] == [2]
+        kb.conversations.delete(first.conversation)
+        assert kb.conversations.page().conversations == ()
+
+
 def test_a_model_is_asked_streamed_and_counted_without_async(tmp_path: Path) -> None:
     (tmp_path / "kober.md").write_text("Alice Kober taught classics at Brooklyn College.")
     with (

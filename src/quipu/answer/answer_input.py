@@ -12,10 +12,11 @@ from quipu.model.evidence import Evidence, Timing
 from quipu.model.graph import Chunk
 from quipu.model.query import Filter, Query
 from quipu.ports.providers import Tokenizer
-from quipu.ports.store import IndexCounts, ReadView
+from quipu.ports.store import IndexCounts, OccurrenceKind, ReadView
 from quipu.text.formatting import format_count
 
 MAX_SOURCE_CHUNKS_READ = 400  # chunks beneath points, reports and claims that are read, to cite them
+MAX_MENTIONING_CHUNKS = 5_000  # of the entities and relations of an answer: where more are, any document may be
 MAX_QUOTABLE_CHUNKS = 40  # of these, how many quotes are searched in: about as many as passages fill a context
 
 
@@ -93,6 +94,27 @@ async def read_answer_input(
         has_text=bool(chunk_by_id) or await _has_text(query, view),
         timings=(*timings, Timing(stage="pack", ms=(clock() - start) * 1000)),
     )
+
+
+async def documents_behind(answer_input: AnswerInput, view: ReadView) -> tuple[str, ...] | None:
+    """Return the ids of all documents whose words an answer may hold, ordered; None: of any document of the index.
+
+    Descriptions of entities and relations hold words of every document that mentions them. Reports rest on so many
+    documents, directly or through summaries, that any may be among them.
+    """
+    packed, evidence = answer_input.packed, answer_input.evidence
+    if packed.reports or evidence.omissions or any(point.reports for point in evidence.points):
+        return None
+    keys, relation_ids = [entity.key for entity in packed.entities], [relation.id for relation in packed.relations]
+    in_chunks = await view.occurrences(OccurrenceKind.MENTION, keys)
+    in_chunks |= await view.occurrences(OccurrenceKind.RELATION, relation_ids)
+    if not in_chunks.keys() >= {*keys, *relation_ids}:
+        return None  # a relation of aggregates, or an entity that no chunk mentions
+    chunk_ids = sorted({chunk for counts in in_chunks.values() for chunk in counts})
+    if len(chunk_ids) > MAX_MENTIONING_CHUNKS:
+        return None
+    mentioning = {chunk.document_id for chunk in await view.chunks(chunk_ids)}
+    return tuple(sorted(mentioning.union(answer_input.documents)))
 
 
 def stale_notes(counts: IndexCounts) -> tuple[str, ...]:

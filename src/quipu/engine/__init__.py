@@ -17,6 +17,7 @@ from quipu.derive.embedding import embed_stale
 from quipu.engine.answering import answer_question, find_evidence, find_passages, ignore_piece, search, stream_answer
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
+from quipu.engine.conversations import Conversations
 from quipu.engine.graph_map import GraphMaps
 from quipu.engine.ingestion import (
     IngestRun,
@@ -62,11 +63,11 @@ class Quipu(Lookups, GraphMaps):
     """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
 
     def __init__(self, components: Components) -> None:
-        self._components = components
-        self._store = components.store
+        self._components, self._store = components, components.store
         self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
         self._model_check = ModelCheck(components.store, components.embedder)
         self._states = DerivationStates(components)
+        self.conversations = Conversations(components=components, stream_answer=self.stream)
 
     async def __aenter__(self) -> Self:
         return self
@@ -254,8 +255,7 @@ class Quipu(Lookups, GraphMaps):
     async def _refreshed(self, run: IngestRun, names: Sequence[str], *, rebuild: bool = False) -> RefreshResult:
         if rebuild and not names:
             await self._store.commit(Delta(rebuild_text=True))
-        scope = RefreshScope(names=unique_ids(names), rebuild=rebuild)
-        result = await self._refresh(run, scope)
+        result = await self._refresh(run, RefreshScope(names=unique_ids(names), rebuild=rebuild))
         return replace(result, usage=run.components.models.meter.rows())
 
     async def plan(self, names: Sequence[str] = (), *, rebuild: bool = False) -> tuple[DerivationState, ...]:

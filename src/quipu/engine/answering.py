@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from quipu.answer import compose_answer, is_small_talk, read_answer_input, reply_to_small_talk
+from quipu.answer import compose_answer, documents_behind, is_small_talk, read_answer_input, reply_to_small_talk
 from quipu.answer.quoted_answer import EXTRACTIVE
 from quipu.engine.components import CallCounter, Components
 from quipu.engine.reopenable_view import (
@@ -88,9 +88,10 @@ async def _answer(query: Query, components: Components, states: DerivationStates
         answer_input = await read_answer_input(
             result.query, result.evidence, result.view, components.context_tokenizer, timings=result.timings
         )
+        documents = await documents_behind(answer_input, result.view) if query.names_documents else ()
     answer_input = replace(answer_input, stale=(*map(with_remedy, answer_input.stale), *result.stale))
     llm = result.counter.llm(Role.ANSWER) if query.with_answer else None
-    on_piece(AnswerPiece(stage="generate"))
+    on_piece(AnswerPiece(stage="generate", documents=documents))
     with span("quipu.generate"):
         answer = await compose_answer(result.query, answer_input, llm=llm, on_text=on_text)
     if llm and answer.generator == EXTRACTIVE and answer.is_supported:

@@ -16,6 +16,7 @@ from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.event import EventSink, ignore_event
 from quipu.model.query import Query
 from quipu.model.usage import MICRO, USD, Price, SpendingLimit
+from quipu.ports.conversations import ConversationStore
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, Tokenizer, ignore_text
 from quipu.ports.store import Store
@@ -104,7 +105,8 @@ class Components:
     `tokenizer` counts the tokens of contexts, None: the one that measures chunks. The index never depends on it.
     `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
     database of an index: such a file is not read as a document when its folder is added. `retrieval_turns` lets one
-    question search at a time, because Python runs one thread at a time, and more only add switches.
+    question search at a time, because Python runs one thread at a time, and more only add switches. `conversations` is
+    None for a store that keeps none.
     """
 
     path: Path
@@ -120,6 +122,7 @@ class Components:
     is_index: Callable[[Path], bool] = lambda _: False
     tokenizer: Tokenizer | None = None
     retrieval_turns: RetrievalTurns = field(default_factory=RetrievalTurns)
+    conversations: ConversationStore | None = None
 
     @property
     def context_tokenizer(self) -> Tokenizer:

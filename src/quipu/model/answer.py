@@ -85,11 +85,16 @@ class AnswerPiece:
     """A piece of an answer while it is streamed. The last piece has no text and holds the whole answer.
 
     A piece with a `stage` and no text says what is done from now on: "understand", "retrieve", "rerank" or "generate".
+    In a conversation, the piece "generate" names the `documents` whose words a model may be sent, None if they may be
+    any of the index, and the last piece has the id of the conversation and the number of the exchange (0: not saved).
     """
 
     text: str = ""
     answer: Answer | None = None
     stage: str = ""
+    documents: tuple[str, ...] | None = ()
+    conversation: str = ""
+    number: int = 0
 
 
 PieceSink = Callable[[AnswerPiece], None]

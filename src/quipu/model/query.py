@@ -334,8 +334,8 @@ class Query:
 
     Without `auto_refresh`, a query whose strategy needs a missing derivation raises Stale.
 
-    `prompts`, the user's own instructions, come from the settings. `search_text` and `model_keywords` are set by the
-    engine: the rewritten question, and keywords from a model.
+    `prompts`, the user's own instructions, come from the settings. The engine sets `search_text` (the rewritten
+    question), `model_keywords`, and `names_documents`: whether the pieces of the answer name the documents it rests on.
     """
 
     text: str
@@ -380,6 +380,7 @@ class Query:
     prompts: tuple[PromptText, ...] = ()
     search_text: str = ""
     model_keywords: Keywords = field(default_factory=Keywords)
+    names_documents: bool = False
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for a value of the wrong type."""

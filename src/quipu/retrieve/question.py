@@ -24,7 +24,8 @@ MAX_TURN_LENGTH = 2_000
 MAX_REWRITTEN_LENGTH = 2_000
 MAX_KEYWORDS_PER_LEVEL = 20
 MAX_KEYWORD_LENGTH = 200
-NO_OPTIONS = frozenset(("text", "options", "prompts", "search_text", "model_keywords"))  # fields of Query
+# Fields of Query that no caller sets by name.
+NO_OPTIONS = frozenset(("text", "options", "prompts", "search_text", "model_keywords", "names_documents"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

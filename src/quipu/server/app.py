@@ -16,7 +16,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import quipu
-from quipu.server import administration, documents, graph, jobs, maintenance, ollama_api, openai_api, questions
+from quipu.server import (
+    administration,
+    conversations,
+    documents,
+    graph,
+    jobs,
+    maintenance,
+    ollama_api,
+    openai_api,
+    questions,
+)
 from quipu.server.components import ServerComponents
 from quipu.server.openapi import openapi_document
 from quipu.server.operations import Operation, OperationEndpoint
@@ -25,6 +35,7 @@ from quipu.server.wire import RequestRefused, json_response, problem_of, problem
 OPERATIONS: tuple[Operation, ...] = (
     *administration.OPERATIONS,
     *questions.OPERATIONS,
+    *conversations.OPERATIONS,
     *documents.OPERATIONS,
     *jobs.OPERATIONS,
     *graph.OPERATIONS,

@@ -1,6 +1,6 @@
 """Questions: answers, whole or streamed, evidence, prompts, comparisons, explanations, and search by words."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -9,7 +9,7 @@ from pydantic import Field, create_model
 from starlette.responses import Response
 
 from quipu.engine import Quipu
-from quipu.model.answer import Answer, Comparison
+from quipu.model.answer import Answer, AnswerPiece, Comparison
 from quipu.model.evidence import Evidence, Explanation
 from quipu.model.query import Option, Options, Query, options_in
 from quipu.model.results import RetrievedPassage, SearchResult
@@ -73,7 +73,7 @@ async def query(kb: Quipu, call: Call, body: Question) -> Answer:
 
     Without a language model the answer quotes the documents. The trace says how the answer was found.
     """
-    answer = await kb.query(body.question, **_options(call, body))
+    answer = await kb.query(body.question, **question_options(call, body))
     call.server.metrics.count_answer(answer)
     return answer
 
@@ -85,15 +85,18 @@ async def stream_query(kb: Quipu, call: Call, body: Question) -> Response:
     Server-sent events: `stage` says what is done from now on, `text` is a piece of the answer, `answer` is the whole
     answer with its citations, `problem` an error; the last event is `answer` or `problem`.
     """
-    return event_stream(_answer_events(kb, call, body))
+    return event_stream(answer_events(call, lambda: kb.stream(body.question, **question_options(call, body))))
 
 
-async def _answer_events(kb: Quipu, call: Call, body: Question) -> AsyncIterator[bytes]:
+async def answer_events(call: Call, stream: Callable[[], AsyncGenerator[AnswerPiece, None]]) -> AsyncIterator[bytes]:
+    """Yield the pieces of an answer as server-sent events; in a conversation, `saved` comes before `answer`."""
     try:
-        async with aclosing(kb.stream(body.question, **_options(call, body))) as pieces:
+        async with aclosing(stream()) as pieces:
             async for piece in pieces:
                 if piece.answer is not None:
                     call.server.metrics.count_answer(piece.answer)
+                    if piece.number:
+                        yield sent_event("saved", {"conversation": piece.conversation, "number": piece.number})
                     yield sent_event("answer", piece.answer)
                 elif piece.stage:
                     yield sent_event("stage", {"stage": piece.stage})
@@ -107,25 +110,25 @@ async def _answer_events(kb: Quipu, call: Call, body: Question) -> AsyncIterator
 @operation("POST", f"{WORKSPACE}/evidence", Permission.READ)
 async def evidence(kb: Quipu, call: Call, body: Question) -> Evidence:
     """Return the evidence for a question: ids, scores and reasons, without an answer."""
-    return await kb.retrieve(body.question, **_options(call, body))
+    return await kb.retrieve(body.question, **question_options(call, body))
 
 
 @operation("POST", f"{WORKSPACE}/passages", Permission.READ)
 async def passages(kb: Quipu, call: Call, body: Question) -> list[RetrievedPassage]:
     """Return the passages that a strategy ranks for a question, best first, each with its text and document."""
-    return await kb.passages(body.question, **_options(call, body))
+    return await kb.passages(body.question, **question_options(call, body))
 
 
 @operation("POST", f"{WORKSPACE}/compare", Permission.READ)
 async def compare(kb: Quipu, call: Call, body: ComparedQuestion) -> Comparison:
     """Ask several strategies the same question, and return what each found."""
-    return await kb.compare(body.question, body.strategies, **_options(call, body))
+    return await kb.compare(body.question, body.strategies, **question_options(call, body))
 
 
 @operation("POST", f"{WORKSPACE}/explain", Permission.READ)
 async def explain(kb: Quipu, call: Call, body: ExplainedQuestion) -> Explanation:
     """Return why chunks are in the evidence for a question."""
-    return await kb.explain(body.question, chunk=body.chunk, rank=body.rank, **_options(call, body))
+    return await kb.explain(body.question, chunk=body.chunk, rank=body.rank, **question_options(call, body))
 
 
 @operation("GET", f"{WORKSPACE}/search", Permission.READ)
@@ -134,7 +137,7 @@ async def search(kb: Quipu, *, text: str, k: Annotated[int, Field(ge=1, le=1_000
     return await kb.search(text, k)
 
 
-def _options(call: Call, body: Question) -> dict[str, Any]:
+def question_options(call: Call, body: Question) -> dict[str, Any]:
     """Return the options that the request sets; all others are as the settings say.
 
     A request may not spend more than the setting `max_cost` says, and only a key that may write refreshes derivations.

@@ -164,6 +164,7 @@ def _components(
         is_index=is_index,
         tokenizer=tokenizer,
         retrieval_turns=RetrievalTurns(max_waiting=settings.max_waiting_questions),
+        conversations=store.conversations,
     )
 
 

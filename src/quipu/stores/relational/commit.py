@@ -16,6 +16,7 @@ from quipu.stores.relational import (
     change_log,
     chunks,
     cluster_writes,
+    conversations,
     documents,
     entities,
     fold,
@@ -81,6 +82,8 @@ def apply(
     publish, superseded = jobs.split_superseded(connection, delta.publish, delta.replies)
 
     facts = _write_facts(connection, backend, publish, removals, revision, now)
+    if facts.chunks.outdated_documents:
+        conversations.drop_answers(connection, facts.chunks.outdated_documents, revision)
     text_index.update(connection, backend, analyzer, bloom, facts.chunks, facts.name_uses())
     text_index.note_removed(connection, facts.chunks.n_unindexed, at_once=bool(removals))
     renamed = facts.renamed_entities()

@@ -19,6 +19,7 @@ from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
 TEXT_KIND, ORIGINAL_KIND = "t", "o"
 PART_BYTES = 262_144
+_QUOTED = ("text", "start_char", "end_char", "page", "headings")  # what a citation shows of a chunk
 _COMPRESSION = 6  # of zlib, whose default it is
 _WORTHWHILE = 0.95  # of the length
 
@@ -59,6 +60,7 @@ class ChunkChanges:
     retracted_chunks: list[int] = field(default_factory=list)
     stated: list[tuple[int, ChunkFacts]] = field(default_factory=list)
     retracting_documents: list[str] = field(default_factory=list)  # published ones with retracted chunks
+    outdated_documents: set[int] = field(default_factory=set)  # what quotes them may be wrong, or must not stay
     vectors: VectorChanges = field(default_factory=VectorChanges)
 
     @property
@@ -114,6 +116,7 @@ def write(
         _write_contents(connection, publish, rid_by_id)
     title_by_rid = {row.rid: row.title for row in _DOCUMENTS.rows(connection, sorted(set(remove)))}
     removed = _CHUNKS.rows(connection, title_by_rid)
+    changes.outdated_documents.update(title_by_rid)
     for row in removed:
         changes.remove(row, title_by_rid[row.document])
     _DELETE_CHUNKS.run(connection, [row.rid for row in removed])
@@ -171,7 +174,10 @@ def _compare(
     new_rows, changed_rows = list[dict[str, Any]](), list[dict[str, Any]]()
     for document in documents:
         old_by_chunk = old_chunks.get(rid_by_id[document.id], {})
-        old_title = old_by_id[document.id].title if document.id in old_by_id else ""
+        old_document = old_by_id.get(document.id)
+        old_title = old_document.title if old_document is not None else ""
+        if old_document is not None and (old_title, old_document.source) != (document.title, document.source):
+            changes.outdated_documents.add(old_document.rid)
         n_retracted = len(changes.retracted_chunks)
         for facts in document.chunks:
             before = old_by_chunk.pop(facts.chunk.id, None)
@@ -187,9 +193,12 @@ def _compare(
             else:
                 if any(getattr(before, column) != value for column, value in row.items()):
                     changed_rows.append(row)
+                if any(getattr(before, column) != row[column] for column in _QUOTED):
+                    changes.outdated_documents.add(before.document)
                 changes.update(before, old_title, facts, words)
         for old in old_by_chunk.values():
             changes.remove(old, old_title)
+            changes.outdated_documents.add(old.document)
         if len(changes.retracted_chunks) > n_retracted:
             changes.retracting_documents.append(document.id)
     return new_rows, changed_rows

@@ -36,6 +36,7 @@ from quipu.stores.relational import (
     verify,
 )
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.conversations import TABLES, RelationalConversations
 from quipu.stores.relational.snapshot import Snapshot, SnapshotCaches
 from quipu.stores.relational.sql import (
     Backend,
@@ -76,6 +77,11 @@ class RelationalStore:
     @cached_property
     def _owner(self) -> str:
         return jobs.new_owner()  # reading needs no owner
+
+    @property
+    def conversations(self) -> RelationalConversations:
+        """The conversations in this database."""
+        return RelationalConversations(self._read, self._write, self._backend)
 
     async def prepare(self, *, any_tokenizer: bool = False) -> None:
         """Create or migrate the tables; must be called once, before anything else.
@@ -277,9 +283,6 @@ class RelationalStore:
             )
 
 
-Migration = Callable[[Connection], None]
-
-
 def create_or_migrate(connection: Connection, backend: Backend, analyzer: Analyzer) -> None:
     """Create the tables of a new index, or migrate an index of an older version.
 
@@ -338,10 +341,6 @@ def _check_schema(number: int) -> None:
         )
 
 
-def _add_edit_table(connection: Connection) -> None:
-    s.edit.create(connection, checkfirst=True)
-
-
 def _add_headers_and_shorten_spaces(connection: Connection) -> None:
     for table in ("vector", "vector_gone", "vector_todo"):
         connection.exec_driver_sql(f"UPDATE {table} SET space = substr(space, 1, 1)")
@@ -385,8 +384,8 @@ def _add_words_and_checksums(connection: Connection) -> None:
 
 
 # Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.
-MIGRATIONS: tuple[Migration, ...] = (
-    _add_edit_table,
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    lambda connection: s.edit.create(connection, checkfirst=True),
     _add_headers_and_shorten_spaces,
     _add_usage_and_summaries,
     _add_derivations,
@@ -394,6 +393,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     _add_words_and_checksums,
     lambda _: None,  # schema 8 has other terms of full text, which is built again (_TEXT_SCHEMA)
     lambda connection: s.metadata.create_all(connection, [s.document_content, s.content_part]),
+    lambda connection: s.metadata.create_all(connection, TABLES),
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TEXT_SCHEMA = 8  # the first schema with the present terms of full text; a migration from an older one builds it again

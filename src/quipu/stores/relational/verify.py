@@ -23,6 +23,7 @@ from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import change_log, chunks, cluster_writes, replies, summaries
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.conversations import conversation_differences
 from quipu.stores.relational.documents import content_differences, metadata_rows
 from quipu.stores.relational.sql import Backend, blocks, checksum, execute_rows, metadata_from_json, texts_from_json
 from quipu.stores.relational.text_index import chunk_words, index_terms, spelling_rows
@@ -42,7 +43,7 @@ def differences(connection: Connection, backend: Backend, analyzer: Analyzer) ->
     folds = (_entities, _relations, _summaries, _value_counts)
     facts = (_checksums, _chunks, content_differences, _mentions, _metadata, _vectors, _names, _spellings, _replies)
     derivations = (_clusters, _reports, cluster_writes.relation_differences, _entity_names, _synonyms, _sentences)
-    for check in (*folds, *facts, *derivations):
+    for check in (*folds, *facts, *derivations, conversation_differences):
         messages += _first(check(connection))
     return messages + _first(_text(connection, backend, analyzer))
 

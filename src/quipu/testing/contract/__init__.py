@@ -15,6 +15,7 @@ pytest.register_assert_rewrite(
             "calls",
             "commits",
             "contents",
+            "conversations",
             "documents",
             "entities",
             "filters",
