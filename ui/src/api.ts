@@ -56,17 +56,17 @@ export async function send(method: string, url: string, body?: unknown, init: Re
     throw new Problem(0, "offline");
   }
   isOnline.value = true;
-  if (!response.ok) throw await problemOf(response);
+  if (!response.ok) throw problemOf(response.status, await response.text());
   return response;
 }
 
-async function problemOf(response: Response): Promise<Problem> {
-  if (response.status === 401) needsKey.value = true;
-  const text = await response.text();
+/** Return the problem that the reply to a request describes. */
+export function problemOf(status: number, text: string): Problem {
+  if (status === 401) needsKey.value = true;
   try {
     return problemFrom(JSON.parse(text));
   } catch {
-    return new Problem(response.status, text.slice(0, 500) || response.statusText);
+    return new Problem(status, text.slice(0, 500) || `HTTP ${status}`);
   }
 }
 

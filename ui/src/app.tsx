@@ -21,11 +21,12 @@ const workspaces = signal<string[]>([]);
 // A view is loaded when it is first shown; the start needs only "Ask".
 const VIEWS: Record<string, ComponentType | (() => Promise<ComponentType>)> = {
   ask: Ask,
-  documents: lazily(() => import("./pages/document").then((view) => view.DocumentView)),
+  documents: lazily(() => import("./pages/documents").then((view) => view.Documents)),
 };
 
 const LINKS: { page: string; word: Key; key: string }[] = [
   { page: "ask", word: "nav.ask", key: "a" },
+  { page: "documents", word: "nav.documents", key: "d" },
 ];
 
 function lazily(load: () => Promise<ComponentType>): () => Promise<ComponentType> {

@@ -163,3 +163,109 @@ export interface Relation {
   n_mentions: number;
   n_chunks: number;
 }
+
+export interface Job {
+  id: string;
+  kind: "add" | "refresh";
+  status: "waiting" | "running" | "stopped" | "finished";
+  created_at: string;
+  finished_at: string;
+  subjects: string[];
+  documents: Partial<Record<Status, number>>;
+  failed: [string, string][];
+  stage: string;
+  n_done: number;
+  n_total: number;
+  tokens: number;
+  cost: number;
+  seconds_left: number | null;
+  stopped: string;
+}
+
+/** What the server did with documents that were sent to it. */
+export interface Added {
+  job: Job | null;
+  added: string[];
+  updated: string[];
+  unchanged: string[];
+  unreadable: [string, string][];
+}
+
+export interface DocumentPage {
+  documents: Document[];
+  cursor: string;
+}
+
+export interface RemovalPreview {
+  documents: string[];
+  n_chunks: number;
+  n_claims: number;
+  n_entities: number;
+  n_entities_changed: number;
+  n_relations: number;
+  n_relations_changed: number;
+  n_reports: number;
+  n_replies: number;
+  entities: Entity[];
+}
+
+export interface Range {
+  low: number;
+  likely: number;
+  high: number;
+}
+
+export interface Estimate {
+  n_documents: number;
+  n_unchanged: number;
+  n_unreadable: number;
+  n_chunks: number;
+  n_cached: number;
+  model: string;
+  basis: string;
+  calls: Range;
+  input_tokens: Range;
+  output_tokens: Range;
+  seconds: Range;
+  cost: Range | null;
+  embedding_cost: Range | null;
+}
+
+export interface IndexStatus {
+  revision: number;
+  n_documents: number;
+  n_chunks: number;
+  n_entities: number;
+  n_relations: number;
+  n_vectors: number;
+  n_bytes: number;
+  jobs: [Status, number][];
+  extractor: string;
+  embedder: string;
+  other_embedder: string;
+  models: [string, string][];
+  derivations: Derivation[];
+  currency: string;
+}
+
+export interface Derivation {
+  name: string;
+  freshness: "fresh" | "stale" | "missing";
+  contents: string;
+  n_items: number;
+  n_stale: number;
+  n_bytes: number;
+  cost: { n_calls: number; input_tokens: number; output_tokens: number; n_texts: number; money: number | null; currency: string };
+  is_rebuild: boolean;
+  unavailable_reason: string;
+}
+
+export interface Setting {
+  name: string;
+  group: string;
+  value: unknown;
+  origin: string;
+  description: string;
+  default: unknown;
+  allowed: string;
+}

@@ -185,6 +185,7 @@ async def read_status(components: Components, states: DerivationStates) -> Index
         extractors=tuple(counts.extractors.items()),
         derivations=(*always, *on_demand),
         n_questions_waiting=components.retrieval_turns.n_waiting,
+        currency=components.models.currency,
     )
 
 

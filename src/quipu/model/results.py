@@ -10,7 +10,7 @@ from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk, Claim, Entity, Relation
 from quipu.model.markdown import markdown_table
 from quipu.model.summary import SummaryFailure
-from quipu.model.usage import UsageRow
+from quipu.model.usage import USD, UsageRow
 
 UNREAD = "in a format that is not read"  # a reason why files are skipped; they are counted by suffix
 
@@ -181,6 +181,7 @@ class IndexStatus:
     - `embedder` is the embedder of the stored vectors. `other_embedder` is the configured one if it differs, else "".
       If it differs, vector search is unavailable until `quipu reembed`.
     - `n_questions_waiting` are questions of this open index that wait while others search.
+    - `currency` is that of all costs.
     """
 
     path: str
@@ -205,6 +206,7 @@ class IndexStatus:
     derivations: tuple[DerivationState, ...] = ()
     other_embedder: str = ""
     n_questions_waiting: int = 0
+    currency: str = USD
 
     def _repr_markdown_(self) -> str:
         """Return a table of the counts, for a notebook."""

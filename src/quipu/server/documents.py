@@ -24,6 +24,7 @@ from quipu.ingest.sources import checked_id, checked_metadata, media_type_of, te
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus, Metadata, SourceDocument
 from quipu.model.results import DocumentDetails, RemovalPreview, RemoveResult
+from quipu.model.usage import Estimate
 from quipu.parse import FILE_TYPES
 from quipu.server.access import Permission
 from quipu.server.job_runners import ADD
@@ -111,23 +112,25 @@ async def upload_documents(kb: Quipu, call: Call) -> Response:
 
     The name of a file is its id, with the folders that the client sends. A file with the id of a document replaces it.
     """
-    sources: list[SourceDocument] = []
-    unreadable: list[tuple[str, str]] = []
-    try:
-        async with _limited(call).form(max_files=_MAX_FILES, max_fields=10) as form:
-            metadata = _metadata(form.get("metadata"))
-            files = [part for name, part in form.multi_items() if name == "files" and isinstance(part, UploadFile)]
-            for file in files:
-                name = _safe_name(file.filename or "")
-                try:
-                    sources.append(await asyncio.to_thread(_source, name, await file.read(), metadata))
-                except InvalidInput as error:
-                    unreadable.append((name, str(error)))
-    except MultiPartException as error:
-        raise RequestRefused(400, f"The body is not multipart/form-data: {error.message}") from None
-    if not files:
-        raise InvalidInput("There are no files.", remedy="Send them as parts named `files`.")
+    sources, unreadable = await _uploaded(call)
     return await _add(kb, call, sources, unreadable)
+
+
+@operation(
+    "POST",
+    f"{WORKSPACE}/documents/estimate",
+    Permission.WRITE,
+    reads_body=True,
+    body_media_type="multipart/form-data",
+)
+async def estimate_documents(kb: Quipu, call: Call) -> Estimate:
+    """Return what uploading these files would cost with a language model; nothing is added, and nothing is paid for.
+
+    The body is that of an upload.
+    """
+    sources, unreadable = await _uploaded(call)
+    estimate = await kb.estimate(*sources)
+    return replace(estimate, n_unreadable=estimate.n_unreadable + len(unreadable))
 
 
 @operation(
@@ -198,6 +201,27 @@ async def preview_removal(
 async def show_chunk(kb: Quipu, chunk: str) -> ChunkFacts:
     """Return a chunk with what it mentions."""
     return await kb.chunk(chunk)
+
+
+async def _uploaded(call: Call) -> tuple[list[SourceDocument], list[tuple[str, str]]]:
+    """Return the files of an upload as documents, and (name, error) of those that cannot be one."""
+    sources: list[SourceDocument] = []
+    unreadable: list[tuple[str, str]] = []
+    try:
+        async with _limited(call).form(max_files=_MAX_FILES, max_fields=10) as form:
+            metadata = _metadata(form.get("metadata"))
+            files = [part for name, part in form.multi_items() if name == "files" and isinstance(part, UploadFile)]
+            for file in files:
+                name = _safe_name(file.filename or "")
+                try:
+                    sources.append(await asyncio.to_thread(_source, name, await file.read(), metadata))
+                except InvalidInput as error:
+                    unreadable.append((name, str(error)))
+    except MultiPartException as error:
+        raise RequestRefused(400, f"The body is not multipart/form-data: {error.message}") from None
+    if not files:
+        raise InvalidInput("There are no files.", remedy="Send them as parts named `files`.")
+    return sources, unreadable
 
 
 async def _add(
@@ -302,6 +326,7 @@ OPERATIONS = operations_of(
     list_documents,
     add_text,
     upload_documents,
+    estimate_documents,
     put_document,
     show_document,
     show_text,

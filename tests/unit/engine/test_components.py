@@ -252,10 +252,12 @@ async def test_without_an_answer_only_the_keywords_are_asked_for(kb: Quipu, serv
     assert [each.kind for each in server.stats().requests] == [RequestKind.KEYWORDS]
 
 
-async def test_the_status_names_the_models_by_role(tmp_path: Path, server: ServerHandle) -> None:
+async def test_the_status_names_the_models_by_role_and_the_currency(tmp_path: Path, server: ServerHandle) -> None:
     answers = RoleSettings(role=Role.ANSWER, llm="custom/large", llm_base_url=server.base_url)
-    async with await open_engine(_settings(tmp_path, server.base_url, role=(answers,))) as kb:
-        models = dict((await kb.status()).models)
+    async with await open_engine(_settings(tmp_path, server.base_url, role=(answers,), currency="EUR")) as kb:
+        status = await kb.status()
+    assert status.currency == "EUR"
+    models = dict(status.models)
     assert set(models) == {role.value for role in Role}
     assert (models["answer"] != models["extract"], models["judge"]) == (True, models["extract"])
 

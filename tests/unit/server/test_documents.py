@@ -54,6 +54,14 @@ async def test_files_are_uploaded_with_their_names_types_and_metadata(client: ht
     assert document["metadata"]["project"] == "engines"
 
 
+async def test_an_upload_is_estimated_without_adding_it(client: httpx.AsyncClient) -> None:
+    files = [("files", ("a.md", b"Ada wrote to Babbage.")), ("files", ("c.png", b"\x89PNG\r\n\x1a\n\0\0"))]
+    estimate = (await client.post(f"{KB}/documents/estimate", files=files)).json()
+    assert (estimate["n_documents"], estimate["n_unreadable"]) == (1, 1)
+    ids = [document["id"] for document in (await client.get(f"{KB}/documents")).json()["documents"]]
+    assert ids == ["letters/1.md"]
+
+
 @pytest.mark.parametrize(
     ("name", "document_id"),
     [

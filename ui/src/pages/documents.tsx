@@ -1,0 +1,552 @@
+// Documents: what the workspace holds, adding to it with honest progress, and taking out of it.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { mayWrite } from "../app";
+import { get, type Problem } from "../api";
+import { Await, Confirm, Dialog, Empty, Facts, ProblemNotice, Waiting, announce, asProblem, say, useLoaded } from "../parts";
+import { go, href, route } from "../route";
+import { bytes, duration, moment, money, number, t, type Key } from "../words";
+import {
+  addText, cancelJob, changes, continueUpload, dismissInterrupted, dismissJob, dismissUpload, estimate, interrupted, jobs, lookAtJobs,
+  removeDocuments, resumeJobs, retryDocuments, upload, uploads, type NamedFile, type Upload,
+} from "../work";
+import type { Added, Document, DocumentPage, Estimate, IndexStatus, Job, Range, RemovalPreview, Status } from "../types";
+import { DocumentView } from "./document";
+
+const PAGE = 50; // documents
+const N_FAILURES = 5; // of a job, shown at once
+const STATUSES: Status[] = ["ready", "partial", "failed", "queued", "parsing", "extracting", "removing"];
+const ORDERS = ["id", "title", "updated"] as const;
+const SEARCH_MS = 200; // without a key stroke
+
+export function Documents() {
+  return route.value.subject ? <DocumentView /> : <DocumentList />;
+}
+
+function DocumentList() {
+  const { params, workspace } = route.value;
+  const choice = { prefix: params.get("prefix") ?? "", status: params.get("status") ?? "", order: params.get("order") ?? "" };
+  const after = params.get("after") ?? "";
+  const page = useLoaded((abort) => get<DocumentPage>("/documents", { ...choice, k: PAGE, cursor: after }, abort), `${params} ${changes.value}`);
+  const status = useLoaded((abort) => get<IndexStatus>("/status", {}, abort), `${workspace} ${changes.value}`);
+  useEffect(() => void lookAtJobs(), [workspace]);
+  const isChosen = Boolean(choice.prefix || choice.status || after);
+  return (
+    <div class="documents">
+      <h1>
+        {t("nav.documents")} {status.value && <span class="small">{t("count.documents", { n: status.value.n_documents })}</span>}
+      </h1>
+      {mayWrite.value && <Adding status={status.value} />}
+      <UploadList />
+      <JobList currency={status.value?.currency} />
+      <Choice {...choice} />
+      <Await from={page}>
+        {({ documents, cursor }) =>
+          documents.length ? (
+            <>
+              <Rows key={`${params}`} documents={documents} />
+              <nav class="actions" aria-label={t("documents.pages")}>
+                {after && <a class="button" href={href("documents", "", choice)}>{t("documents.first")}</a>}
+                {cursor && <a class="button" href={href("documents", "", { ...choice, after: cursor })}>{t("documents.next")}</a>}
+              </nav>
+            </>
+          ) : (
+            <Empty title={t(isChosen ? "documents.noMatch" : "ask.noDocuments")}>
+              <p>{isChosen ? <a href={href("documents")}>{t("documents.showAll")}</a> : t(mayWrite.value ? "documents.addFirst" : "documents.askForMore")}</p>
+            </Empty>
+          )
+        }
+      </Await>
+    </div>
+  );
+}
+
+function Choice({ prefix, status, order }: { prefix: string; status: string; order: string }) {
+  const timer = useRef(0);
+  const show = (values: Record<string, string>) => go(href("documents", "", { prefix, status, order, ...values }), true);
+  const search = (text: string) => {
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => show({ prefix: text }), SEARCH_MS);
+  };
+  return (
+    <form class="choice" role="search" onSubmit={(event) => event.preventDefault()}>
+      <label class="field">
+        {t("documents.search")}
+        <input type="search" name="prefix" defaultValue={prefix} placeholder={t("documents.searchHint")} onInput={(event) => search(event.currentTarget.value)} />
+      </label>
+      <label class="field">
+        {t("document.status")}
+        <select name="status" value={status} onChange={(event) => show({ status: event.currentTarget.value })}>
+          <option value="">{t("documents.allStatuses")}</option>
+          {STATUSES.map((name) => (
+            <option key={name} value={name}>
+              {t(`status.${name}`)}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="field">
+        {t("documents.order")}
+        <select name="order" value={order || "id"} onChange={(event) => show({ order: event.currentTarget.value })}>
+          {ORDERS.map((name) => (
+            <option key={name} value={name}>
+              {t(`order.${name}`)}
+            </option>
+          ))}
+        </select>
+      </label>
+    </form>
+  );
+}
+
+// The list
+
+function Rows({ documents }: { documents: Document[] }) {
+  const [chosen, setChosen] = useState<string[]>([]);
+  const [removed, setRemoved] = useState<string[]>();
+  const present = chosen.filter((id) => documents.some((document) => document.id === id));
+  const choose = (id: string, isChosen: boolean) => setChosen(isChosen ? [...present, id] : present.filter((other) => other !== id));
+  return (
+    <>
+      <ul class="rows" aria-label={t("nav.documents")} onKeyDown={moveInList}>
+        {documents.map((document) => (
+          <Row key={document.id} document={document} isChosen={present.includes(document.id)} choose={choose} remove={() => setRemoved([document.id])} />
+        ))}
+      </ul>
+      {present.length > 0 && (
+        <p class="actions chosen" role="status">
+          {t("documents.chosen", { n: present.length })}
+          <button class="danger" onClick={() => setRemoved(present)}>
+            {t("documents.remove")} …
+          </button>
+        </p>
+      )}
+      {removed && <Removal ids={removed} close={() => setRemoved(undefined)} />}
+    </>
+  );
+}
+
+function moveInList(event: KeyboardEvent) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const links = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("a")];
+  const at = links.indexOf(document.activeElement as HTMLElement);
+  if (!step || at < 0) return;
+  event.preventDefault();
+  links[at + step]?.focus();
+}
+
+interface RowProps {
+  document: Document;
+  isChosen: boolean;
+  choose: (id: string, isChosen: boolean) => void;
+  remove: () => void;
+}
+
+function Row({ document, isChosen, choose, remove }: RowProps) {
+  const { id, title, status, error, n_failed_chunks: nFailed } = document;
+  const name = title || id;
+  return (
+    <li>
+      {mayWrite.value && <input type="checkbox" checked={isChosen} aria-label={t("documents.choose", { name })} onChange={(event) => choose(id, event.currentTarget.checked)} />}
+      <div class="row-name">
+        <a href={href("documents", id)} dir="auto">
+          {name}
+        </a>
+        <p class="small" dir="auto">
+          {name !== id && `${id} · `}
+          {t("count.chunks", { n: document.n_chunks })} · {moment(document.updated_at)}
+        </p>
+        {error && (
+          <p class="error" dir="auto">
+            {nFailed > 0 && `${t("documents.failedChunks", { n: nFailed })} `}
+            {error}
+          </p>
+        )}
+      </div>
+      <span class={`badge ${status}`}>{t(`status.${status}`)}</span>
+      {mayWrite.value && (
+        <span class="row-actions">
+          {error && <Action run={() => retryDocuments([id])} label={t("documents.retryOne", { name })} text={t("documents.retry")} />}
+          <button class="quiet" aria-label={t("documents.removeOne", { name })} onClick={remove}>
+            {t("documents.remove")}
+          </button>
+        </span>
+      )}
+    </li>
+  );
+}
+
+/** A button whose work is short; what goes wrong is said. */
+function Action({ text, label, run }: { text: string; label?: string; run: () => Promise<unknown> }) {
+  const [isBusy, setBusy] = useState(false);
+  const start = () => {
+    setBusy(true);
+    run().then(
+      () => setBusy(false),
+      (error) => (setBusy(false), say(`${asProblem(error).message} ${asProblem(error).remedy}`)),
+    );
+  };
+  return (
+    <button aria-label={label} disabled={isBusy} onClick={start}>
+      {text}
+    </button>
+  );
+}
+
+function Removal({ ids, close }: { ids: string[]; close: () => void }) {
+  const preview = useLoaded((abort) => get<RemovalPreview>("/removal", { document: ids, k: 8 }, abort), ids);
+  const run = async () => {
+    await removeDocuments(ids);
+    say(t("documents.removed", { n: ids.length }));
+  };
+  return (
+    <Confirm title={t("documents.removeTitle", { n: ids.length })} action={t("documents.remove")} close={close} run={run}>
+      <ul class="names">
+        {ids.slice(0, N_FAILURES).map((id) => (
+          <li key={id} dir="auto">
+            {id}
+          </li>
+        ))}
+        {ids.length > N_FAILURES && <li>{t("more", { n: ids.length - N_FAILURES })}</li>}
+      </ul>
+      <Await from={preview}>{(what) => <WhatGoes preview={what} />}</Await>
+    </Confirm>
+  );
+}
+
+function WhatGoes({ preview }: { preview: RemovalPreview }) {
+  const { entities } = preview;
+  return (
+    <>
+      <Facts
+        rows={[
+          [t("document.chunks"), number(preview.n_chunks)],
+          [t("removal.entities"), number(preview.n_entities)],
+          [t("removal.relations"), number(preview.n_relations)],
+          [t("removal.changed"), t("removal.changedCount", { entities: preview.n_entities_changed, relations: preview.n_relations_changed })],
+          [t("removal.reports"), number(preview.n_reports)],
+        ]}
+      />
+      {entities.length > 0 && (
+        <p class="small" dir="auto">
+          {t("removal.names")} {entities.map((entity) => entity.name).join(", ")}
+          {preview.n_entities > entities.length && " …"}
+        </p>
+      )}
+      {preview.n_replies > 0 && <p class="small">{t("removal.replies", { n: preview.n_replies })}</p>}
+    </>
+  );
+}
+
+// Adding
+
+function Adding({ status }: { status?: IndexStatus }) {
+  const [chosen, setChosen] = useState<NamedFile[]>();
+  const [isPasting, setPasting] = useState(false);
+  const [isOver, setOver] = useState(false);
+  const [files, folder] = [useRef<HTMLInputElement>(null), useRef<HTMLInputElement>(null)];
+  const model = modelOf(status);
+  const add = (named: NamedFile[]) => {
+    if (!named.length) say(t("upload.nothing"));
+    else if (model) setChosen(named);
+    else upload(named);
+  };
+  useDrop(add, setOver);
+  const onChoose = (event: Event) => {
+    const input = event.currentTarget as HTMLInputElement;
+    add(named([...(input.files ?? [])]));
+    input.value = "";
+  };
+  return (
+    <section class={isOver ? "drop over" : "drop"} aria-label={t("documents.add")}>
+      <p>{t("documents.drop")}</p>
+      <p class="actions">
+        <button class="primary" onClick={() => files.current!.click()}>
+          {t("documents.files")}
+        </button>
+        <button onClick={() => folder.current!.click()}>{t("documents.folder")}</button>
+        <button onClick={() => setPasting(true)}>{t("documents.paste")}</button>
+      </p>
+      <input ref={files} type="file" name="files" multiple hidden aria-label={t("documents.files")} onChange={onChoose} />
+      <input ref={folder} type="file" name="folder" multiple hidden aria-label={t("documents.folder")} onChange={onChoose} {...{ webkitdirectory: true }} />
+      {isPasting && <Paste close={() => setPasting(false)} />}
+      {chosen && <EstimateDialog chosen={chosen} model={model} currency={status?.currency} close={() => setChosen(undefined)} />}
+    </section>
+  );
+}
+
+/** The language model that reads documents; "" where rules do, which cost nothing. */
+function modelOf(status?: IndexStatus): string {
+  return status?.models.find(([role]) => role === "extract")?.[1] ?? "";
+}
+
+/** Files with their paths; those of hidden folders, and hidden ones, are left out. */
+function named(files: File[]): NamedFile[] {
+  return files.map((file) => ({ name: file.webkitRelativePath || file.name, file })).filter(({ name }) => !/(^|\/)\./.test(name));
+}
+
+function useDrop(add: (files: NamedFile[]) => void, setOver: (isOver: boolean) => void) {
+  const latest = useRef(add);
+  latest.current = add;
+  useEffect(() => {
+    const over = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes("Files") || document.querySelector("dialog")) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const leave = (event: DragEvent) => event.relatedTarget || setOver(false);
+    const drop = (event: DragEvent) => {
+      setOver(false);
+      if (!event.dataTransfer?.types.includes("Files") || document.querySelector("dialog")) return;
+      event.preventDefault();
+      void droppedFiles(event.dataTransfer).then((files) => latest.current(files));
+    };
+    addEventListener("dragover", over);
+    addEventListener("dragleave", leave);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("dragover", over);
+      removeEventListener("dragleave", leave);
+      removeEventListener("drop", drop);
+    };
+  }, []);
+}
+
+async function droppedFiles(transfer: DataTransfer): Promise<NamedFile[]> {
+  const entries = [...transfer.items].map((part) => part.webkitGetAsEntry());
+  const plain = named([...transfer.files]);
+  if (entries.every((entry) => !entry)) return plain;
+  const all = await Promise.all(entries.map((entry) => (entry ? filesIn(entry) : [])));
+  return all.flat().filter(({ name }) => !/(^|\/)\./.test(name));
+}
+
+async function filesIn(entry: FileSystemEntry): Promise<NamedFile[]> {
+  const name = entry.fullPath.replace(/^\//, "");
+  if (entry.isFile) return [{ name, file: await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject)) }];
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  const files: NamedFile[] = [];
+  for (;;) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject)); // a hundred at a time
+    if (!some.length) return files;
+    for (const child of some) files.push(...(await filesIn(child)));
+  }
+}
+
+function Paste({ close }: { close: () => void }) {
+  const [problem, setProblem] = useState<Problem>();
+  const [isBusy, setBusy] = useState(false);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    setBusy(true);
+    addText({ text: String(form.get("text")), title: String(form.get("title")).trim() }).then(
+      (added) => (say(counted(added)), close()),
+      (error) => (setProblem(asProblem(error)), setBusy(false)),
+    );
+  };
+  return (
+    <Dialog title={t("documents.paste")} close={close}>
+      <form onSubmit={submit}>
+        <label class="field">
+          {t("documents.textTitle")}
+          <input name="title" dir="auto" />
+        </label>
+        <label class="field">
+          {t("document.text")}
+          <textarea name="text" rows={10} required dir="auto" />
+        </label>
+        {problem && <ProblemNotice problem={problem} />}
+        <p class="actions">
+          <button class="primary" disabled={isBusy}>
+            {t("documents.addIt")}
+          </button>
+        </p>
+      </form>
+    </Dialog>
+  );
+}
+
+/** What reading the files would cost, before anything is added. */
+function EstimateDialog({ chosen, model, currency, close }: { chosen: NamedFile[]; model: string; currency?: string; close: () => void }) {
+  const loaded = useLoaded((abort) => estimate(chosen, abort), chosen);
+  const add = () => {
+    upload(chosen);
+    close();
+  };
+  return (
+    <Dialog title={t("estimate.title", { n: chosen.length })} close={close}>
+      <p>{t("estimate.model", { model })}</p>
+      {loaded.isLoading && <Waiting text={t("estimate.waiting")} />}
+      {loaded.problem && <ProblemNotice problem={loaded.problem} retry={loaded.reload} />}
+      {loaded.value && <EstimateFacts estimate={loaded.value} currency={currency} />}
+      <p class="actions">
+        <button onClick={close}>{t("cancel")}</button>
+        <button class="primary" onClick={add}>
+          {t("documents.addIt")}
+        </button>
+      </p>
+    </Dialog>
+  );
+}
+
+function EstimateFacts({ estimate, currency }: { estimate: Estimate; currency?: string }) {
+  const range = (value: Range, show: (n: number) => string) => (value.low === value.high ? show(value.low) : `${show(value.low)} – ${show(value.high)}`);
+  const whole = (n: number) => number(Math.round(n));
+  return (
+    <>
+      <Facts
+        rows={[
+          [t("estimate.cost"), estimate.cost ? range(estimate.cost, (n) => money(n, currency)) : t("estimate.noPrice")],
+          [t("estimate.time"), range(estimate.seconds, (n) => duration(n * 1_000))],
+          [t("document.chunks"), number(estimate.n_chunks - estimate.n_cached)],
+          [t("estimate.calls"), range(estimate.calls, whole)],
+          [t("estimate.tokens"), range({ low: estimate.input_tokens.low + estimate.output_tokens.low, likely: 0, high: estimate.input_tokens.high + estimate.output_tokens.high }, whole)],
+        ]}
+      />
+      {estimate.n_unchanged > 0 && <p>{t("added.unchanged", { n: estimate.n_unchanged })}</p>}
+      {estimate.n_unreadable > 0 && <p>{t("estimate.unreadable", { n: estimate.n_unreadable })}</p>}
+      <p class="small">{estimate.basis}</p>
+    </>
+  );
+}
+
+// Uploads
+
+function UploadList() {
+  const here = uploads.value.filter((other) => other.workspace === route.value.workspace);
+  return (
+    <>
+      {interrupted.value > 0 && (
+        <div class="notice interrupted" role="status">
+          <p>{t("upload.interrupted", { n: interrupted.value })}</p>
+          <button onClick={dismissInterrupted}>{t("close")}</button>
+        </div>
+      )}
+      {here.map((one) => (
+        <UploadCard key={one.id} upload={one} />
+      ))}
+    </>
+  );
+}
+
+function UploadCard({ upload: { id, n_files, bytes: total, sent, state, result, problem } }: { upload: Upload }) {
+  useEffect(() => {
+    if (state === "done") announce(counted(result));
+  }, [state]);
+  const name = t("upload.files", { n: n_files });
+  return (
+    <section class="card" aria-label={name}>
+      <h2>{name}</h2>
+      {state === "sending" && <progress max={total || 1} value={sent} aria-label={name} />}
+      <p class="small">
+        {t(`upload.${state}`, { sent: bytes(sent), total: bytes(total) })} {state !== "sending" && counted(result)}
+      </p>
+      {result.unreadable.length > 0 && <Failures rows={result.unreadable} title={t("upload.unreadable", { n: result.unreadable.length })} />}
+      {problem && <ProblemNotice problem={problem} retry={() => continueUpload(id)} />}
+      <p class="actions">
+        <button onClick={() => dismissUpload(id)}>{t(state === "sending" ? "cancel" : "close")}</button>
+      </p>
+    </section>
+  );
+}
+
+/** What became of documents, in one sentence. */
+function counted({ added, updated, unchanged }: Added): string {
+  const parts: [Key, string[]][] = [
+    ["added.new", added],
+    ["added.replaced", updated],
+    ["added.unchanged", unchanged],
+  ];
+  return parts
+    .filter(([, ids]) => ids.length)
+    .map(([key, ids]) => t(key, { n: ids.length }))
+    .join(" ");
+}
+
+/** Documents with the reason why they failed: a few, and the others on demand. */
+function Failures({ rows, title }: { rows: [string, string][]; title: string }) {
+  const [isWhole, setWhole] = useState(false);
+  return (
+    <>
+      <p class="error">{title}</p>
+      <ul class="names">
+        {(isWhole ? rows.slice(0, 200) : rows.slice(0, N_FAILURES)).map(([name, reason]) => (
+          <li key={name} dir="auto">
+            <strong>{name}</strong> {reason}
+          </li>
+        ))}
+      </ul>
+      {!isWhole && rows.length > N_FAILURES && <button onClick={() => setWhole(true)}>{t("more", { n: rows.length - N_FAILURES })}</button>}
+    </>
+  );
+}
+
+// Jobs
+
+function JobList({ currency }: { currency?: string }) {
+  const before = useRef<Record<string, string>>({});
+  useEffect(() => {
+    for (const job of jobs.value) if (before.current[job.id] && before.current[job.id] !== job.status && job.status === "finished") announce(`${titleOf(job)}: ${outcome(job)}`);
+    before.current = Object.fromEntries(jobs.value.map((job) => [job.id, job.status]));
+  }, [jobs.value]);
+  return (
+    <>
+      {jobs.value.slice(0, 10).map((job) => (
+        <JobCard key={job.id} job={job} currency={currency} />
+      ))}
+    </>
+  );
+}
+
+function titleOf({ kind, subjects }: Job): string {
+  if (kind === "refresh") return t("job.refresh", { names: subjects.join(", ") });
+  return subjects.length ? t("job.add", { n: subjects.length }) : t("job.queue");
+}
+
+const WAITING: Status[] = ["queued", "parsing", "extracting", "removing"];
+const STAGES = ["read", "extract", "embed", "remove", "summarise", "derive", "aggregate"];
+
+function counts({ documents }: Job): { nDone: number; nTotal: number } {
+  const all = Object.entries(documents) as [Status, number][];
+  const sum = (rows: [Status, number][]) => rows.reduce((n, [, count]) => n + count, 0);
+  return { nDone: sum(all.filter(([status]) => !WAITING.includes(status))), nTotal: sum(all) };
+}
+
+function outcome(job: Job): string {
+  return (Object.entries(job.documents) as [Status, number][]).map(([status, n]) => `${t(`status.${status}`)}: ${number(n)}`).join(" · ") || t("job.finished");
+}
+
+function JobCard({ job, currency }: { job: Job; currency?: string }) {
+  const { nDone, nTotal } = counts(job);
+  const title = titleOf(job);
+  const isActive = job.status === "waiting" || job.status === "running";
+  const stage = STAGES.includes(job.stage) ? t(`job.stage.${job.stage}` as Key) : job.stage;
+  return (
+    <section class="card job" aria-label={title} aria-busy={isActive}>
+      <h2>
+        {title} <span class={`badge ${job.status}`}>{t(`job.${job.status}`)}</span>
+      </h2>
+      {isActive && <progress aria-label={title} {...(nTotal ? { max: nTotal, value: nDone } : {})} />}
+      <p class="small">
+        {[
+          nTotal > 0 && t("job.documents", { n: nTotal, done: nDone }),
+          nTotal > 0 && !isActive && outcome(job),
+          isActive && stage && `${stage}: ${t("job.units", { n: job.n_total, done: job.n_done })}`,
+          job.tokens > 0 && t("count.tokens", { n: job.tokens }),
+          job.cost > 0 && money(job.cost, currency),
+          isActive && job.seconds_left !== null && t("job.left", { time: duration(job.seconds_left * 1_000) }),
+        ]
+          .filter(Boolean)
+          .join(" · ")}
+      </p>
+      {job.stopped && <p class="error">{job.stopped}</p>}
+      {job.failed.length > 0 && <Failures rows={job.failed} title={t("job.failed", { n: job.failed.length })} />}
+      <p class="actions">
+        {mayWrite.value && job.status === "stopped" && <Action run={resumeJobs} text={t("job.continue")} />}
+        {mayWrite.value && job.failed.length > 0 && !isActive && <Action run={() => retryDocuments(job.failed.map(([id]) => id)).then(() => dismissJob(job.id))} text={t("job.retry")} />}
+        {mayWrite.value && job.status !== "finished" && job.kind === "add" && job.subjects.length > 0 && <Action run={() => cancelJob(job.id)} text={t("cancel")} />}
+        {!isActive && <button onClick={() => dismissJob(job.id)}>{t("close")}</button>}
+      </p>
+    </section>
+  );
+}
