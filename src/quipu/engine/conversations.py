@@ -117,6 +117,10 @@ class Conversations:
         if not await self._store.delete_conversation(conversation):
             raise unknown_conversation(conversation)
 
+    async def count_answers(self, documents: Sequence[str]) -> int:
+        """Return how many answers, of any owner, would lose their text if these documents were removed."""
+        return await self.components.conversations.count_answers(documents) if self.components.conversations else 0
+
     @property
     def _store(self) -> ConversationStore:
         if self.components.conversations is None:

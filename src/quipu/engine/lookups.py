@@ -3,10 +3,11 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from quipu.answer import best_snippets
+from quipu.engine.conversations import Conversations
 from quipu.engine.status import preview_removal
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
@@ -32,15 +33,14 @@ _PART_BYTES = 1_048_576
 _MAX_COMPARED = 500  # ids of documents
 _MAX_NAMED_REPORTS = 5  # in an error
 _PATTERN_SIGNS = str.maketrans("", "", "*?[]")
-_WHERE_REPORT_IDS_ARE = (
-    "`quipu ask QUESTION -s community_global --trace` prints ids of reports, and so does `quipu explain`."
-)
+_WHERE_IDS_ARE = "`quipu ask QUESTION -s community_global --trace` prints ids of reports, and so does `quipu explain`."
 
 
 class Lookups:
     """The methods of an engine that only read its store: search by words, documents, entities, checks and the dump."""
 
     _store: Store
+    conversations: Conversations
 
     async def search(self, text: str, k: int = 10) -> SearchResult:
         """Return passages that match words, by BM25, and entities by name; for people."""
@@ -104,7 +104,8 @@ class Lookups:
         """Return what `remove` takes away, with at most `k` names of each kind. Raises NotFound naming unknown ids."""
         async with self._store.view() as view:
             await check_documents(view, ids := unique_ids(ids))
-            return await preview_removal(view, ids, k)
+            preview = await preview_removal(view, ids, k)
+        return replace(preview, n_answers=await self.conversations.count_answers(ids))
 
     async def chunk(self, chunk_id: str) -> ChunkFacts:
         """Return one chunk with all facts it states. Raises NotFound."""
@@ -292,7 +293,7 @@ async def report(view: ReadView, report_id: str) -> ReportDetails:
     """
     prefix = report_id.strip().casefold()
     if not prefix:
-        raise InvalidInput("No report is named.", remedy=_WHERE_REPORT_IDS_ARE)
+        raise InvalidInput("No report is named.", remedy=_WHERE_IDS_ARE)
     cluster_by_id = {
         cluster.id: cluster for hierarchy in Hierarchy for cluster in await view.clusters(hierarchy, with_members=False)
     }
@@ -378,7 +379,7 @@ async def _unknown_report(view: ReadView, report_id: str, ids: Sequence[str]) ->
     near = [cluster for cluster, title in title_by_id.items() if words in title.casefold()]
     near = near or get_close_matches(words, ids, n=3, cutoff=0.8)
     hint = f"Did you mean {_with_titles(near, title_by_id)}? " if near else ""
-    return NotFound(f"There is no report {report_id!r}.", remedy=f"{hint}{_WHERE_REPORT_IDS_ARE}")
+    return NotFound(f"There is no report {report_id!r}.", remedy=f"{hint}{_WHERE_IDS_ARE}")
 
 
 async def _ambiguous_report(view: ReadView, prefix: str, ids: Sequence[str]) -> InvalidInput:

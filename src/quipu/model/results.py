@@ -127,6 +127,7 @@ class RemovalPreview:
     - `n_clusters_changed` communities and aggregates contain such an entity. Their reports may quote what goes, so
       `n_reports` go at once; the refresh after a removal writes them again.
     - `n_replies` saved replies of models go: reading these documents again costs as much as at first.
+    - `n_answers` of saved conversations may quote these documents, and lose their text.
     - The lists name at most the number of entities, relations and reports that was asked for: entities with the most
       relations, relations with the largest weight, and reports as (id, title), ordered by id.
     """
@@ -141,6 +142,7 @@ class RemovalPreview:
     n_clusters_changed: int
     n_reports: int
     n_replies: int
+    n_answers: int = 0
     entities: tuple[Entity, ...] = ()
     entities_changed: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()

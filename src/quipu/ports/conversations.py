@@ -71,6 +71,10 @@ class ConversationStore(Protocol):
         """Return a conversation with its exchanges in order, None if there is none."""
         ...
 
+    async def count_answers(self, documents: Sequence[str]) -> int:
+        """Return how many answers would be deleted if these documents were removed."""
+        ...
+
     async def rename_conversation(self, conversation_id: str, title: str) -> bool:
         """Give a conversation another title; return whether there is one."""
         ...

@@ -398,6 +398,7 @@ class FakeEngine:
             n_clusters_changed=1,
             n_reports=1,
             n_replies=3,
+            n_answers=2,
             entities=(KOBER,),
             reports=(("r1", "Scripts"),),
         )

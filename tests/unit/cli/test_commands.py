@@ -370,6 +370,7 @@ def test_a_dry_run_tells_what_would_go_and_asks_nothing(cli: Cli, engine: FakeEn
     assert "  Alice Kober\n  … and 1 more\n" in out
     assert "1 report would be written again.\n  Scripts\n" in out
     assert "3 saved replies of models would go." in out
+    assert "The text of 2 answers in saved conversations would go." in out
 
 
 def test_a_pattern_that_matches_nothing_is_told_with_the_nearest_ids(cli: Cli, engine: FakeEngine) -> None:

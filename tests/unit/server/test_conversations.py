@@ -28,6 +28,7 @@ OPERATION_OF = {
     "read": "show_conversation",
     "rename": "rename_conversation",
     "delete": "delete_conversation",
+    "count_answers": "preview_removal",
 }
 
 
@@ -107,6 +108,8 @@ async def test_a_removal_by_another_process_takes_the_answer_but_not_the_questio
     client: httpx.AsyncClient, index: Path
 ) -> None:
     first = await asked(client)
+    preview = (await client.get(f"{KB}/removal", params={"document": "letters/1.md"})).json()
+    assert preview["n_answers"] == 1
     async with quipu.open(index) as kb:
         await kb.remove(["letters/1.md"])
     (exchange,) = await read(client, first["conversation"])

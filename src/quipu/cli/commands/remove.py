@@ -113,6 +113,8 @@ def _render_preview(console: Console, preview: RemovalPreview) -> None:
         console.print(f"{format_count(preview.n_reports, 'report')} would be written again.")
         _print_names(console, [title for _, title in preview.reports], preview.n_reports)
     console.print(f"{format_count(preview.n_replies, 'saved reply')} of models would go.")
+    if preview.n_answers:
+        console.print(f"The text of {format_count(preview.n_answers, 'answer')} in saved conversations would go.")
 
 
 def _print_names(console: Console, names: Sequence[str], n_all: int) -> None:

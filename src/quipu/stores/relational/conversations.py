@@ -4,7 +4,7 @@ They are in the database of the index because of that deletion: it is part of th
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -80,9 +80,15 @@ _DELETE_LINKS = ByValues(exchange_document.delete(), _l.exchange)
 def drop_answers(connection: Connection, documents: Collection[int], revision: int) -> None:
     """Delete the answers that may hold words of these documents, which the commit of `revision` removes or replaces."""
     write_meta(connection, _LAST_REMOVAL, revision)
-    exchanges = [row.exchange for row in _QUOTING.rows(connection, [_ANY_DOCUMENT, *sorted(documents)])]
+    exchanges = _quoting(connection, documents)
     _DELETE_ANSWERS.run(connection, exchanges)
     _DELETE_LINKS.run(connection, exchanges)
+
+
+def _quoting(connection: Connection, documents: Collection[int]) -> list[int]:
+    """Return the exchanges whose answers may hold words of these documents."""
+    rows = _QUOTING.rows(connection, [_ANY_DOCUMENT, *sorted(documents)])
+    return list(dict.fromkeys(row.exchange for row in rows))
 
 
 def conversation_differences(connection: Connection) -> Iterator[str]:
@@ -127,6 +133,13 @@ class RelationalConversations:
     async def conversation(self, conversation_id: str) -> ConversationDetails | None:
         return await self.read(lambda connection: _details(connection, conversation_id))
 
+    async def count_answers(self, documents: Sequence[str]) -> int:
+        def count(connection: Connection) -> int:
+            rids = [row.rid for row in _DOCUMENTS.rows(connection, documents)]
+            return len(_quoting(connection, rids)) if rids else 0
+
+        return await self.read(count)
+
     async def rename_conversation(self, conversation_id: str, title: str) -> bool:
         change = conversation.update().where(_c.id == conversation_id).values(title=title)
         return await self.write(lambda connection: connection.execute(change).rowcount > 0)
@@ -168,7 +181,7 @@ def _start(connection: Connection, new: NewExchange, limits: ConversationLimits,
     n_owned = connection.scalar(select(func.count()).where(_c.owner == new.owner)) or 0
     if n_owned >= limits.max_conversations:
         raise InvalidInput(
-            f"There are {n_owned:,} saved conversations; at most {limits.max_conversations:,} are text.",
+            f"There are {n_owned:,} saved conversations; at most {limits.max_conversations:,} are kept.",
             remedy="Delete some of them.",
         )
     id_ = secrets.token_hex(_ID_BYTES)

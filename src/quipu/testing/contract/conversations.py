@@ -105,6 +105,7 @@ class ConversationsContract:
             id_ = await _saved(talks, _exchange("of a"))
             for text, documents in (("of b", ("b",)), ("of a and b", ("a", "b")), ("of c", ("c",)), ("of all", None)):
                 await _saved(talks, _exchange(text, id_, documents=documents))
+            assert [await talks.count_answers([name]) for name in ("a", "b", "c", "none")] == [3, 3, 2, 0]
             await remove(other, "a")
             assert await _answers(talks, id_) == [None, "of b", None, "of c", None]
             await publish(other, document("b", "Bea."))
@@ -236,7 +237,7 @@ class ConversationsContract:
             with pytest.raises(InvalidInput, match="has 2 questions"):
                 await talks.save_exchange(_exchange(conversation=id_), limits)
             await talks.save_exchange(_exchange(), limits)
-            with pytest.raises(InvalidInput, match="2 saved conversations"):
+            with pytest.raises(InvalidInput, match="2 saved conversations; at most 2 are kept"):
                 await talks.save_exchange(_exchange(), limits)
             await talks.save_exchange(_exchange(owner="bob"), limits)
             with pytest.raises(InvalidInput, match="bytes"):
