@@ -33,6 +33,7 @@ SELDOM_NEEDED = {
     ("engine", "quipu.ingest.graph_import"),
     ("engine.ingestion", "quipu.derive.imported_communities"),
     ("engine.ingestion", "quipu.ingest.graph_import.documents"),
+    ("server.mcp_endpoint", "quipu.server.mcp_tools"),
     ("settings.tables", "quipu.prompts.catalog"),
     ("wiring", "quipu.providers.jieba"),
     ("wiring", "quipu.providers.minilm.embedder"),

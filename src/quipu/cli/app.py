@@ -53,6 +53,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "Other programs": {
             "serve": "Serve an index over HTTP, or every index below a folder.",
+            "mcp": "Answer a client of the Model Context Protocol (MCP).",
             "keys": "Create, list and revoke the keys of a server.",
         },
         "About Quipu": {

@@ -7,6 +7,7 @@ operations     what an operation is; `openapi` describes them
 questions …    the operations of one subject each
 page           the files of the web page
 dialects       the APIs of OpenAI and Ollama, in `openai_api` and `ollama_api`
+mcp_endpoint   the tools of the Model Context Protocol: `mcp_tools`, `mcp_results`
 workspaces     the indexes that are served
 wire           results, errors and streams as bytes
 """

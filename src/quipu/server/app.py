@@ -28,6 +28,7 @@ from quipu.server import (
     questions,
 )
 from quipu.server.components import ServerComponents
+from quipu.server.mcp_endpoint import McpEndpoint
 from quipu.server.openapi import openapi_document
 from quipu.server.operations import Operation, OperationEndpoint
 from quipu.server.wire import RequestRefused, json_response, problem_of, problem_response
@@ -66,12 +67,14 @@ def make_app(server: ServerComponents) -> Starlette:
         yield
         continuing.cancel()
         await asyncio.gather(continuing, return_exceptions=True)
+        await mcp.close()
         await server.jobs.close()
         await server.workspaces.close()
 
+    mcp = McpEndpoint(server)
     routes = [operation.route(server) for operation in OPERATIONS]
     return Starlette(
-        routes=[*routes, *server.page.routes(), Route("/api/v1/openapi.json", openapi)],
+        routes=[*routes, *server.page.routes(), *mcp.routes(), Route("/api/v1/openapi.json", openapi)],
         middleware=[Middleware(_RequestGuard, server=server)],
         lifespan=lifespan,
         exception_handlers={404: _no_route, 405: _no_route},

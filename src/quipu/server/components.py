@@ -26,6 +26,7 @@ class ServerOptions:
     `calls_per_minute` is the limit of each key, `failures_per_minute` that of wrong keys from one address. A body must
     arrive within `body_s` seconds, and a reply that is not streamed must be ready after `reply_s`. When the server is
     asked to end, open streams have `graceful_s`. With `log_json`, every request is logged on stderr as a line of JSON.
+    With `mcp_may_write`, a tool may change documents for a key that may.
     """
 
     host: str = "127.0.0.1"
@@ -40,6 +41,7 @@ class ServerOptions:
     reply_s: float = 600
     graceful_s: int = 5
     log_json: bool = False
+    mcp_may_write: bool = False
 
     @property
     def is_loopback(self) -> bool:

@@ -227,17 +227,24 @@ def cited_spans(answer: Answer, call: Call, workspace: str) -> list[CitedSpan]:
     unmarked = by_number.keys() - {number for number, _, _ in marks}
     end = len(answer.text)
     return [
-        CitedSpan(citation=citation, url=document_url(call.request, workspace, citation), start=start, end=stop)
+        CitedSpan(
+            citation=citation,
+            url=document_url(call.request, workspace, citation.document_id, citation.start, citation.end),
+            start=start,
+            end=stop,
+        )
         for number, start, stop in (*marks, *((number, end, end) for number in sorted(unmarked)))
         for citation in by_number.get(number, ())
     ]
 
 
-def document_url(request: Request, workspace: str, citation: Citation) -> str:
-    """Return the address that opens a document at the cited characters, on the server as the client named it."""
-    document = quote(citation.document_id, safe="")
-    place = f"start={citation.start}&end={citation.end}"
-    return f"{request.base_url}#/workspaces/{quote(workspace)}/documents/{document}?{place}"
+def document_url(
+    request: Request, workspace: str, document_id: str, start: int | None = None, end: int | None = None
+) -> str:
+    """Return the address that opens a document, at some characters if given, on the server as the client named it."""
+    document = quote(document_id, safe="")
+    place = "" if start is None else f"?start={start}&end={end}"
+    return f"{request.base_url}#/workspaces/{quote(workspace)}/documents/{document}{place}"
 
 
 def tokens_of(answer: Answer) -> TokenCount:

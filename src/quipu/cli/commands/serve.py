@@ -29,6 +29,7 @@ from quipu.cli.options import QuipuCommand, load_settings, shared
 @click.option(
     "--calls-per-minute", default=6_000.0, show_default=True, type=click.FloatRange(1), help="Limit of each key."
 )
+@click.option("--mcp-write", is_flag=True, help="Let tools at /mcp change documents, with a key that may.")
 @click.option("--log-json", is_flag=True, help="Log each request on stderr, as a line of JSON.")
 def command(
     *,
@@ -39,6 +40,7 @@ def command(
     workers: int,
     max_upload: int,
     calls_per_minute: float,
+    mcp_write: bool,
     log_json: bool,
 ) -> None:
     """Serve an index over HTTP, or every index below a folder.
@@ -58,6 +60,7 @@ def command(
         hosts=names,
         max_upload_bytes=max_upload << 20,
         calls_per_minute=calls_per_minute,
+        mcp_may_write=mcp_write,
         log_json=log_json,
     )
     index = None if root else load_settings().index.absolute()
