@@ -234,6 +234,7 @@ class BlockingQuipu:
     subgraph = _blocking(Quipu.subgraph)
     paths = _blocking(Quipu.paths)
     graph_map = _blocking(Quipu.graph_map)
+    export_graph = _iterating(Quipu.export_graph)
     status = _blocking(Quipu.status)
     verify = _blocking(Quipu.verify)
     damage = _blocking(Quipu.damage)

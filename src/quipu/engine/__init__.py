@@ -18,7 +18,7 @@ from quipu.engine.answering import answer_question, find_evidence, find_passages
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
 from quipu.engine.conversations import Conversations
-from quipu.engine.graph_map import GraphMaps
+from quipu.engine.graph_export import GraphExports
 from quipu.engine.ingestion import (
     IngestRun,
     ModelCheck,
@@ -59,7 +59,7 @@ from quipu.wrap.meter import span
 __all__ = ["Components", "Quipu"]
 
 
-class Quipu(Lookups, GraphMaps):
+class Quipu(Lookups, GraphExports):
     """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
 
     def __init__(self, components: Components) -> None:

@@ -3,15 +3,18 @@
 import asyncio
 import gzip
 import struct
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from hashlib import blake2b
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from quipu.engine import Quipu
+from quipu.engine.graph_export import export_format
 from quipu.engine.graph_map import MAX_ON_MAP, Box, GraphMap, MapLevel, MapQuery
 from quipu.errors import InvalidInput
 from quipu.model.results import (
@@ -178,6 +181,32 @@ async def show_near_map(
     return await _map_response(await kb.graph_map(query), call.request)
 
 
+@operation("GET", f"{WORKSPACE}/graph/export", Permission.READ)
+async def export_graph(
+    kb: Quipu,
+    *,
+    format: str = "json",  # noqa: A002
+    type: _Types = (),  # noqa: A002
+    community: _Types = (),
+) -> Response:
+    """Return the graph as a file to save: `json` (nodes and edges), `graphml`, or `html`, one page without a server.
+
+    With `type` or `community`, only the entities that have one of them, and the relations between these.
+    """
+    written = export_format(format)
+    pieces = kb.export_graph(format, types=_listed(type), communities=_listed(community))
+    first = await anext(pieces)  # so that an unknown community is an error, not an empty file
+    headers = {"content-disposition": f'attachment; filename="graph{written.suffix}"'}
+    return StreamingResponse(_encoded(first, pieces), 200, headers, written.media_type)
+
+
+async def _encoded(first: str, rest: AsyncGenerator[str, None]) -> AsyncIterator[bytes]:
+    yield first.encode("utf-8", "replace")
+    async with aclosing(rest):
+        async for piece in rest:
+            yield piece.encode("utf-8", "replace")
+
+
 def _box(text: str) -> Box | None:
     if not text:
         return None
@@ -249,4 +278,5 @@ OPERATIONS = operations_of(
     show_far_map,
     show_middle_map,
     show_near_map,
+    export_graph,
 )

@@ -53,6 +53,8 @@ def test_a_document_is_added_changed_asked_and_removed(quipu: Quipu, tmp_path: P
     assert (tmp_path / "copy.md").read_bytes() == note.read_bytes()
     assert "Hunter College" in quipu("ask", "Where did Alice Kober teach classics?")
     assert "Alice Kober" in quipu("show", "entity", "alice kober")
+    assert "bytes of html" in quipu("export", "graph.html")
+    assert "Hunter College" in (tmp_path / "graph.html").read_text(encoding="utf-8")
     assert quipu("verify").startswith("Sound")
     assert "1 document removed" in quipu("remove", "notes/kober.md")
     assert quipu("dump") == ""
@@ -148,3 +150,22 @@ def test_an_id_that_is_empty_is_refused_before_an_index_is_made(
     assert run(("--index", str(tmp_path / "kb"), "add", "--text", "A text.", "--id", name)) == 2
     assert "cannot be the id of a document" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_that_fails_leaves_the_file_as_it_was(
+    quipu: Quipu, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quipu("add", "--text", "Alice Kober taught classics at Hunter College.")
+    exported = json.loads(quipu("export", "g.json", "--json"))
+    before = (tmp_path / "g.json").read_bytes()
+    assert exported == {"file": "g.json", "format": "json", "bytes": len(before)}
+    for words in (
+        ["g.json", "--community", "nowhere"],
+        ["graph.txt"],
+        ["no/folder.json"],
+        ["g.json", "--format", "pdf"],
+    ):
+        assert run(["export", *words]) != 0
+    assert "--format: html, graphml, json" in capsys.readouterr().err
+    assert (tmp_path / "g.json").read_bytes() == before
+    assert not list(tmp_path.rglob("*unfinished*"))

@@ -57,6 +57,8 @@ async def test_neighbours_subgraph_and_paths_lead_from_one_entity_to_another(cli
         ("graph/map/near", 422),
         ("graph/map/near?name=Nobody", 404),
         ("graph/map/nearer", 404),
+        ("graph/export?format=pdf", 404),
+        ("graph/export?community=nowhere", 404),
     ],
 )
 async def test_wrong_requests_say_what_is_wrong(client: httpx.AsyncClient, path: str, status: int) -> None:
@@ -134,3 +136,13 @@ async def test_a_map_that_the_client_has_is_not_sent_again(client: httpx.AsyncCl
 async def test_a_map_shows_only_the_types_asked_for(client: httpx.AsyncClient) -> None:
     people = await client.get(f"{KB}/graph/map/middle?type=Person", headers={"accept": "application/json"})
     assert set(people.json()["labels"]) == {"Ada Lovelace", "Charles Babbage"}
+
+
+@pytest.mark.parametrize("name", ["json", "graphml", "html"])
+async def test_the_graph_is_saved_as_a_file(client: httpx.AsyncClient, index: Path, name: str) -> None:
+    reply = await client.get(f"{KB}/graph/export?format={name}&type=Person")
+    assert reply.headers["content-disposition"] == f'attachment; filename="graph.{name}"'
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    async with quipu.open(index) as kb:
+        assert reply.text == "".join([piece async for piece in kb.export_graph(name, types=["Person"])])
+    assert "Ada Lovelace" in reply.text
