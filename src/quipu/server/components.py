@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from quipu.errors import QuipuError
 from quipu.server.access import KEYS_FILE, Access, KeyFile, RateLimit, shared_buckets
+from quipu.server.events import Watches
 from quipu.server.job_runners import JobRunners
 from quipu.server.metrics import Metrics
 from quipu.server.page import Page
@@ -56,6 +57,7 @@ class ServerComponents:
     workspaces: Workspaces
     access: Access
     jobs: JobRunners
+    watches: Watches
     metrics: Metrics = field(default_factory=Metrics)
     page: Page = field(default_factory=Page)
     options: ServerOptions = field(default_factory=ServerOptions)
@@ -74,7 +76,8 @@ class ServerComponents:
             calls=RateLimit(options.calls_per_minute, calls),
             failures=RateLimit(options.failures_per_minute, failures),
         )
-        return cls(workspaces=workspaces, access=access, jobs=JobRunners(workspaces), options=options)
+        jobs, watches = JobRunners(workspaces), Watches(workspaces)
+        return cls(workspaces=workspaces, access=access, jobs=jobs, watches=watches, options=options)
 
     def problem(self, error: Exception, request: Request) -> Problem:
         """Return what the sender of a request may know about an error."""

@@ -27,8 +27,8 @@ from quipu.model.results import DocumentDetails, RemovalPreview, RemoveResult
 from quipu.model.usage import Estimate
 from quipu.parse import FILE_TYPES
 from quipu.server.access import Permission
-from quipu.server.job_runners import ADD
-from quipu.server.jobs import JobStatus, start_job
+from quipu.server.job_runners import ADD, JobStatus
+from quipu.server.jobs import start_job
 from quipu.server.operations import Call, WireBody, limited, operation, operations_of
 from quipu.server.questions import WORKSPACE
 from quipu.server.wire import RequestRefused, json_bytes

@@ -1,4 +1,4 @@
-"""Job runners: they work through the queues of the workspaces while a server runs.
+"""Job runners: they work through the queues of the workspaces while a server runs, and say how far jobs are.
 
 Killed work continues at the next start, because the queue is part of the index.
 """
@@ -6,8 +6,10 @@ Killed work continues at the next start, because the queue is part of the index.
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -15,15 +17,132 @@ from quipu.engine import Quipu
 from quipu.errors import QuipuError
 from quipu.model.document import DocumentStatus
 from quipu.model.event import Event, Progress
+from quipu.model.usage import UsageRow, total
 from quipu.server.workspaces import Workspaces
-from quipu.stores.sqlite.server_state import ServerState
+from quipu.stores.sqlite.server_state import ServerJob, ServerState
 
 ADD, REFRESH = "add", "refresh"  # kinds of jobs
 WAITING = (DocumentStatus.QUEUED, DocumentStatus.PARSING, DocumentStatus.EXTRACTING, DocumentStatus.REMOVING)
 _POLL_S = 0.5  # between two looks at documents that another process reads
 _PROGRESS_S = 0.3  # between two notes of the progress
+_MAX_LISTED = 100  # documents in the state of a job
+_MAX_ENDED = 1_000  # states of ended jobs that are remembered
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStatus:
+    """A job and how far it is.
+
+    - `status` is "waiting", "running", "stopped" (`stopped` says why; it continues with the next work) or "finished".
+    - `subjects` are the first hundred of `n_subjects` documents to read, or derivations to refresh.
+    - `documents` counts the documents of the job by status. `failed` are (document, error), at most a hundred.
+    - `stage`, `n_done` and `n_total` are the progress of all work in this workspace.
+    - `tokens` and `cost` (in millionths of the currency) are what models took for these documents so far.
+    - `seconds_left` is an estimate, None where there is none.
+    """
+
+    id: str
+    kind: str
+    status: str
+    created_at: str
+    finished_at: str
+    n_subjects: int
+    subjects: tuple[str, ...]
+    documents: dict[str, int]
+    failed: tuple[tuple[str, str], ...]
+    stage: str
+    n_done: int
+    n_total: int
+    tokens: int
+    cost: int
+    seconds_left: float | None
+    stopped: str
+
+
+class JobStates:
+    """Reads how far the jobs of a workspace are. It remembers what cannot change any more while a job runs.
+
+    A job that has ended is read once. Of a job that runs, only the documents that still wait are read again.
+    """
+
+    def __init__(self) -> None:
+        self._ended: dict[str, JobStatus] = {}
+        self._settled: dict[str, dict[str, _DocumentOutcome]] = {}  # by job, then by document
+
+    async def read(self, kb: Quipu, jobs: Sequence[ServerJob]) -> list[JobStatus]:
+        """Return how far these jobs are."""
+        current = [job for job in jobs if job.id not in self._ended]
+        adding = [job for job in current if job.kind == ADD]
+        known = {job.id: {} if job.finished_at else self._settled.setdefault(job.id, {}) for job in adding}
+        names = {name for job in adding for name in job.subjects if name not in known[job.id]}
+        documents = await kb.documents(ids=sorted(names)) if names else []
+        outcomes = {document.id: _DocumentOutcome(document.status, document.error) for document in documents}
+        rows = await kb.usage(min(job.created_at[:10] for job in adding)) if adding else []
+        rows_by_subject: dict[str, list[UsageRow]] = {}
+        for row in rows:
+            rows_by_subject.setdefault(row.subject, []).append(row)
+        status_by_id = {job.id: _status(job, outcomes | known.get(job.id, {}), rows_by_subject) for job in current}
+        for job in adding:
+            settled = {name: outcomes[name] for name in job.subjects if name in outcomes}
+            known[job.id] |= {name: outcome for name, outcome in settled.items() if outcome.status not in WAITING}
+        for job in current:
+            if job.finished_at:
+                self._settled.pop(job.id, None)
+                self._ended[job.id] = status_by_id[job.id]
+        for job_id in list(self._ended)[:-_MAX_ENDED]:
+            del self._ended[job_id]
+        return [status_by_id.get(job.id) or self._ended[job.id] for job in jobs]
+
+
+@dataclass(frozen=True, slots=True)
+class _DocumentOutcome:
+    """What became of a document of a job so far."""
+
+    status: DocumentStatus
+    error: str
+
+
+def _status(
+    job: ServerJob, outcomes: Mapping[str, _DocumentOutcome], rows_by_subject: Mapping[str, Sequence[UsageRow]]
+) -> JobStatus:
+    subjects = job.subjects if job.kind == ADD else ()
+    outcome_by_name = {name: outcomes[name] for name in subjects if name in outcomes}
+    first_day = job.created_at[:10]
+    spent = [row for name in subjects for row in rows_by_subject.get(name, ()) if row.day >= first_day]
+    counts = Counter(outcome.status for outcome in outcome_by_name.values())
+    n_waiting = sum(counts[status] for status in WAITING)
+    status = "finished" if job.finished_at else "stopped" if job.stopped else "running" if job.started_at else "waiting"
+    sums = total(spent) if spent else None
+    failed = [(name, outcome.error) for name, outcome in outcome_by_name.items() if outcome.error]
+    return JobStatus(
+        id=job.id,
+        kind=job.kind,
+        status=status,
+        created_at=job.created_at,
+        finished_at=job.finished_at,
+        n_subjects=len(job.subjects),
+        subjects=job.subjects[:_MAX_LISTED],
+        documents={status.value: n for status, n in sorted(counts.items())},
+        failed=tuple(failed[:_MAX_LISTED]),
+        stage=job.stage,
+        n_done=job.n_done,
+        n_total=job.n_total,
+        tokens=sums.tokens.input + sums.tokens.output if sums else 0,
+        cost=sums.cost if sums else 0,
+        seconds_left=_seconds_left(job, len(outcome_by_name), n_waiting),
+        stopped=job.stopped,
+    )
+
+
+def _seconds_left(job: ServerJob, n_documents: int, n_waiting: int) -> float | None:
+    """Return how long the documents that wait will take if they take as long as those that are finished."""
+    n_finished = n_documents - n_waiting
+    if job.finished_at or not job.started_at or not n_finished or not n_waiting:
+        return None
+    seconds = (datetime.now(UTC) - datetime.fromisoformat(job.started_at)).total_seconds()
+    return round(seconds / n_finished * n_waiting, 1)
 
 
 class JobRunners:

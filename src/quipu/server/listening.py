@@ -85,7 +85,19 @@ async def serve_socket(server: ServerComponents, listening: socket.socket) -> No
         limit_concurrency=server.options.max_connections,
         timeout_graceful_shutdown=server.options.graceful_s,
     )
-    await uvicorn.Server(config).serve(sockets=[listening])
+    await _EndingServer(config, server).serve(sockets=[listening])
+
+
+class _EndingServer(uvicorn.Server):
+    """Ends the streams of events as soon as it is asked to end; other replies have a few seconds."""
+
+    def __init__(self, config: uvicorn.Config, server: ServerComponents) -> None:
+        super().__init__(config)
+        self._components = server
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._components.watches.close()
+        await super().shutdown(sockets)
 
 
 def log_as_json() -> None:

@@ -15,8 +15,8 @@ from quipu.model.derivation import DerivationState
 from quipu.model.tuning import TuningResult
 from quipu.model.usage import Estimate
 from quipu.server.access import Permission
-from quipu.server.job_runners import ADD
-from quipu.server.jobs import JobStatus, start_job
+from quipu.server.job_runners import ADD, JobStatus
+from quipu.server.jobs import start_job
 from quipu.server.operations import Call, WireBody, operation, operations_of
 from quipu.server.questions import WORKSPACE
 from quipu.settings import EffectiveSetting, effective

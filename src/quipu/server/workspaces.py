@@ -14,6 +14,7 @@ from quipu.errors import InvalidInput
 from quipu.ports.providers import Embedder
 from quipu.server.access import unknown_workspace
 from quipu.settings import Settings
+from quipu.stores.sqlite.server_state import FILE_NAME as STATE_FILE
 from quipu.stores.sqlite.server_state import ServerState
 from quipu.wiring import INDEX_FILE, open_embedder, open_engine
 
@@ -121,6 +122,12 @@ class Workspaces:
         if path is None or not self.exists(name):
             raise unknown_workspace(name)
         return self._make_settings(path)
+
+    def stamps(self, name: str) -> tuple[tuple[int, int], ...]:
+        """Return the time of the last change and the size of each file that a change of a workspace is written to."""
+        path = self._path(name)
+        names = [f"{file}{suffix}" for file in (INDEX_FILE, STATE_FILE) for suffix in ("", "-wal")]
+        return tuple(_stamp(path / name) for name in names) if path is not None else ()
 
     async def state(self, name: str) -> ServerState:
         """Return what the server remembers about a workspace. Raises NotFound where there is no such workspace."""
@@ -231,6 +238,14 @@ def _version(file: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return status.st_dev, status.st_ino
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
 
 
 def _has_index(folder: Path) -> bool:

@@ -28,7 +28,11 @@ def folder(tmp_path: Path) -> Path:
 def _client(tmp_path: Path, page: Page) -> httpx.AsyncClient:
     components = ServerComponents.of(Workspaces(index=tmp_path / "index"))
     server = ServerComponents(
-        workspaces=components.workspaces, access=components.access, jobs=components.jobs, page=page
+        workspaces=components.workspaces,
+        access=components.access,
+        jobs=components.jobs,
+        watches=components.watches,
+        page=page,
     )
     return httpx.AsyncClient(transport=httpx.ASGITransport(make_app(server)), base_url="http://localhost")
 

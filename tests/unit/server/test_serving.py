@@ -63,6 +63,18 @@ def test_workers_serve_one_port_and_end_together(tmp_path: Path) -> None:
         connection(address)
 
 
+def test_streams_of_events_do_not_delay_the_end(tmp_path: Path) -> None:
+    with running(tmp_path / "kb") as (address, process):
+        with connection(address) as client, client.makefile("rb") as lines:
+            client.sendall(b"GET /api/v1/workspaces/default/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert next(line for line in lines if line.startswith(b"event: ")) == b"event: state\n"
+            process.send_signal(signal.SIGTERM)
+            assert lines.read().endswith(b"\r\n0\r\n\r\n")  # the stream ended as a whole
+        assert process.wait(timeout=60) in (0, -signal.SIGTERM)
+        assert process.stderr is not None
+        assert "Error" not in process.stderr.read()
+
+
 def test_workers_count_calls_together(tmp_path: Path) -> None:
     """However the connections are spread, one more call than the limit allows is refused."""
     key = KeyFile(tmp_path / KEYS_FILE).create("a", Permission.READ).text
