@@ -99,11 +99,11 @@ async def read_answer_input(
 async def documents_behind(answer_input: AnswerInput, view: ReadView) -> tuple[str, ...] | None:
     """Return the ids of all documents whose words an answer may hold, ordered; None: of any document of the index.
 
-    Descriptions of entities and relations hold words of every document that mentions them. Reports rest on so many
-    documents, directly or through summaries, that any may be among them.
+    Descriptions of entities and relations hold words of every document that mentions them. Reports, and points drawn
+    from them, rest on so many documents, directly or through summaries, that any may be among them.
     """
     packed, evidence = answer_input.packed, answer_input.evidence
-    if packed.reports or evidence.omissions or any(point.reports for point in evidence.points):
+    if packed.reports or packed.points or evidence.omissions or len(packed.claims) > MAX_SOURCE_CHUNKS_READ:
         return None
     keys, relation_ids = [entity.key for entity in packed.entities], [relation.id for relation in packed.relations]
     in_chunks = await view.occurrences(OccurrenceKind.MENTION, keys)

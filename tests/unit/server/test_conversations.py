@@ -3,6 +3,9 @@
 import asyncio
 import json
 import os
+import signal
+import sys
+import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from quipu.server import ServerComponents, Workspaces
 from quipu.server.access import KEYS_FILE, LOCAL_CALLER, KeyFile, Permission
 from quipu.server.app import OPERATIONS
 from tests.unit.server.conftest import LETTER, http_client
+from tests.unit.server.test_serving import running
 
 KB = "/api/v1/workspaces/default"
 TALKS = f"{KB}/conversations"
@@ -82,8 +86,8 @@ async def test_a_conversation_goes_on_in_another_worker_and_after_a_restart(
     assert [exchange["question"] for exchange in exchanges] == [QUESTION["question"], "And when?", "And what about?"]
     saved, citation = exchanges[0]["answer"], exchanges[0]["answer"]["citations"][0]
     assert saved["text"] == first["answer"]["text"]
-    assert LETTER[citation["start"] : citation["end"]] in LETTER
     assert citation["document_id"] == "letters/1.md"
+    assert LETTER[citation["start"] : citation["end"]] == citation["quote"]
 
 
 async def test_a_streamed_answer_has_the_events_of_a_question_and_one_more(client: httpx.AsyncClient) -> None:
@@ -205,3 +209,29 @@ async def test_a_read_only_index_answers_and_says_that_nothing_was_saved(
         assert len(await read(reader, talk)) == 1
         problem = await reader.delete(f"{TALKS}/{talk}")
         assert problem.status_code == 503
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL to send")
+def test_a_conversation_outlives_a_killed_server_and_goes_on_in_two_processes(index: Path) -> None:
+    talk = ""
+    with running(index) as (address, process):
+        for _ in range(2):
+            talk = asked_process(address, talk)["conversation"]
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=60)
+    with running(index, "--workers", "2") as (address, _):
+        numbers = [asked_process(address, talk)["number"] for _ in range(4)]  # each on a connection of its own
+        with urllib.request.urlopen(f"{address}{TALKS}/{talk}", timeout=60) as response:
+            exchanges = json.load(response)["exchanges"]
+    assert numbers == [3, 4, 5, 6]
+    assert all("Charles Babbage" in exchange["answer"]["text"] for exchange in exchanges)
+
+
+def asked_process(address: str, conversation: str) -> dict[str, Any]:
+    """Ask a server that runs as a process, and return the reply."""
+    body = json.dumps({**QUESTION, "conversation": conversation}).encode()
+    headers = {"content-type": "application/json"}
+    request = urllib.request.Request(f"{address}{TALKS}/query", body, headers)
+    with urllib.request.urlopen(request, timeout=60) as response:
+        reply: dict[str, Any] = json.load(response)
+    return reply
