@@ -269,3 +269,23 @@ export interface Setting {
   default: unknown;
   allowed: string;
 }
+
+export interface ConversationSummary {
+  id: string;
+  title: string;
+  updated_at: string;
+  n_exchanges: number;
+}
+
+/** What is kept of an answer: what was shown. */
+export interface SavedAnswer extends Pick<Answer, "text" | "generator" | "citations" | "is_supported" | "statements" | "highlights" | "notes"> {
+  strategy: string;
+}
+
+/** A question and its answer; the answer is null once a document that it may quote was removed. */
+export interface Exchange {
+  number: number;
+  question: string;
+  asked_at: string;
+  answer: SavedAnswer | null;
+}

@@ -1,23 +1,79 @@
-// Ask: a question, its answer while it is made, and where every sentence comes from.
+// Ask: a conversation. Each question is answered while one watches, and saved with its answer.
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { post, request, stream, type Problem } from "../api";
-import { Markdown, codePoints, shortened, type CitationElement, type Span } from "../markdown";
-import { Empty, Facts, ProblemNotice, Tabs, Waiting, announce, asProblem, useLoaded } from "../parts";
+import { signal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get, request, stream, workspaceUrl, type Problem } from "../api";
+import { Markdown } from "../markdown";
+import { Await, Confirm, Dialog, Empty, ProblemNotice, Waiting, announce, asProblem, useLoaded } from "../parts";
 import { go, href, route } from "../route";
-import { duration, language, money, number, t, type Key } from "../words";
-import type { Answer, Citation, Passage } from "../types";
+import { moment, number, t, type Key } from "../words";
+import type { Answer, ConversationSummary, Exchange, SavedAnswer } from "../types";
+import { AnswerText, WholeAnswer } from "./answer";
 import { OptionsDrawer, carried, countOptions, optionsOf, useStrategies } from "./options";
 
+// Counts what was saved, renamed and deleted here, so that the list of conversations is read again.
+const changes = signal(0);
+
 export function Ask() {
-  const { params } = route.value;
+  const { workspace, subject, params } = route.value;
   const question = params.get("q") ?? "";
   return (
     <div class="ask">
-      <QuestionForm key={route.value.workspace} question={question} />
-      {question ? <Asked key={params.toString()} question={question} params={params} /> : <Welcome />}
+      <ConversationList chosen={subject} />
+      {subject ? <SavedConversation key={`${workspace} ${subject}`} id={subject} /> : <Conversation key={`${workspace} ${params}`} id="" saved={[]} first={question} />}
     </div>
   );
+}
+
+function SavedConversation({ id }: { id: string }) {
+  const loaded = useLoaded((abort) => get<{ exchanges: Exchange[] }>(`/conversations/${encodeURIComponent(id)}`, {}, abort), id);
+  return <Await from={loaded}>{(value) => <Conversation id={id} saved={value.exchanges} first="" />}</Await>;
+}
+
+/** A conversation: what was saved of it, the questions asked since, and the next one. */
+function Conversation({ id, saved, first }: { id: string; saved: Exchange[]; first: string }) {
+  const [asked, setAsked] = useState<string[]>(first ? [first] : []);
+  const [isBusy, setBusy] = useState(Boolean(first));
+  const conversation = useRef(id);
+  const keep = (saved: string) => {
+    changes.value++;
+    if (conversation.current) return;
+    conversation.current = saved;
+    history.replaceState(null, "", href("ask", saved)); // a reload then shows what was saved, and asks nothing again
+  };
+  const ask = (question: string, strategy: string) => {
+    const { params } = route.value;
+    if (saved.length || asked.length) setAsked([...asked, question]), setBusy(true);
+    else go(href("ask", "", { q: question, strategy, ...carried(params) }));
+  };
+  if (!saved.length && !asked.length)
+    return (
+      <>
+        <QuestionForm ask={ask} isFirst isBusy={false} />
+        <Welcome />
+      </>
+    );
+  return (
+    <>
+      {saved.map((exchange) => (
+        <article class="answer" key={exchange.number}>
+          <h1 dir="auto">{exchange.question}</h1>
+          {exchange.answer ? <AnswerText answer={asAnswer(exchange.answer)} /> : <p class="notice">{t("talk.removed")}</p>}
+        </article>
+      ))}
+      {asked.map((question, index) => (
+        <Asked key={index} question={question} conversation={conversation} keep={keep} end={() => setBusy(false)} />
+      ))}
+      <QuestionForm ask={ask} isFirst={false} isBusy={isBusy} />
+    </>
+  );
+}
+
+/** A saved answer has what was shown; the rest of an answer is not kept. */
+function asAnswer(saved: SavedAnswer): Answer {
+  const evidence = { chunks: [], entities: [], relations: [], claims: [], reports: [], seeds: [], notes: [], omissions: [] };
+  const trace = { strategy: saved.strategy, revision: 0, evidence, dropped: [], timings: [], stale: [], notes: [], n_calls: 0 };
+  return { ...saved, context: "", prompt: "", usage: [], trace };
 }
 
 function Welcome() {
@@ -44,21 +100,24 @@ function Welcome() {
   );
 }
 
-function QuestionForm({ question }: { question: string }) {
+interface QuestionFormProps {
+  ask: (question: string, strategy: string) => void;
+  isFirst: boolean;
+  isBusy: boolean; // the answer before is not there yet
+}
+
+function QuestionForm({ ask, isFirst, isBusy }: QuestionFormProps) {
   const { params } = route.value;
-  const [text, setText] = useState(question);
+  const [text, setText] = useState("");
   const [isOpen, setOpen] = useState(false);
   const n = countOptions(params);
   const all = useStrategies();
-  useEffect(() => setText(question), [question]);
   const submit = (event: Event) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    const asked = text.trim();
-    if (!asked) return;
-    const address = href("ask", "", { q: asked, strategy: String(form.get("strategy") ?? ""), ...carried(params) });
-    if (address === location.hash) go(`${address}&again=${Date.now()}`, true);
-    else go(address);
+    if (!text.trim() || isBusy) return;
+    ask(text.trim(), String(form.get("strategy") ?? ""));
+    setText("");
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -66,42 +125,60 @@ function QuestionForm({ question }: { question: string }) {
       (event.currentTarget as HTMLTextAreaElement).form!.requestSubmit();
     }
   };
+  const chosen = params.get("strategy") ?? "";
   return (
     <>
-    <form class="question" onSubmit={submit}>
-      <label class="hidden" for="question">
-        {t("ask.label")}
-      </label>
-      <textarea id="question" rows={2} value={text} placeholder={t("ask.placeholder")} dir="auto" onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKeyDown} autofocus />
-      <div class="question-bar">
-        <label>
-          <span class="hidden">{t("strategy")}</span>
-          <select name="strategy" defaultValue={params.get("strategy") ?? ""} key={`${all.length}${params.get("strategy")}`}>
-            <option value="" selected={!params.get("strategy")}>
-              {t("strategy.default")}
-            </option>
-            {all.map((strategy) => (
-              <option key={strategy.name} value={strategy.name} title={strategy.summary} selected={strategy.name === params.get("strategy")}>
-                {strategy.name}
-              </option>
-            ))}
-          </select>
+      <form class={isFirst ? "question" : "question next"} onSubmit={submit}>
+        <label class="hidden" for="question">
+          {t("ask.label")}
         </label>
-        <button type="button" class="quiet" onClick={() => setOpen(true)}>
-          {t("ask.options")}
-          {n > 0 && ` (${number(n)})`}
-        </button>
-        <button class="primary">{t("ask.send")}</button>
-      </div>
-    </form>
-    {isOpen && <OptionsDrawer close={() => setOpen(false)} />}
+        <textarea
+          id="question"
+          rows={isFirst ? 2 : 1}
+          value={text}
+          placeholder={t(isFirst ? "ask.placeholder" : "talk.next")}
+          dir="auto"
+          autofocus={isFirst}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={onKeyDown}
+        />
+        <div class="question-bar">
+          <label>
+            <span class="hidden">{t("strategy")}</span>
+            <select name="strategy" key={`${all.length}${chosen}`}>
+              <option value="">{t("strategy.default")}</option>
+              {all.map((strategy) => (
+                <option key={strategy.name} value={strategy.name} title={strategy.summary} selected={strategy.name === chosen}>
+                  {strategy.name}
+                </option>
+              ))}
+            </select>
+          </label>
+          <button type="button" class="quiet" onClick={() => setOpen(true)}>
+            {t("ask.options")}
+            {n > 0 && ` (${number(n)})`}
+          </button>
+          <button class="primary" disabled={isBusy}>
+            {t("ask.send")}
+          </button>
+        </div>
+      </form>
+      {isOpen && <OptionsDrawer close={() => setOpen(false)} />}
     </>
   );
 }
 
 const STAGES: Record<string, Key> = { understand: "stage.understand", retrieve: "stage.retrieve", rerank: "stage.rerank", generate: "stage.generate" };
 
-function Asked({ question, params }: { question: string; params: URLSearchParams }) {
+interface AskedProps {
+  question: string;
+  conversation: { current: string };
+  keep: (conversation: string) => void;
+  end: () => void;
+}
+
+/** A question of this visit and its answer: a new one continues the conversation, as soon as there is one. */
+function Asked({ question, conversation, keep, end }: AskedProps) {
   const [text, setText] = useState("");
   const [stage, setStage] = useState("");
   const [answer, setAnswer] = useState<Answer>();
@@ -118,18 +195,23 @@ function Asked({ question, params }: { question: string; params: URLSearchParams
 
   async function run(signal: AbortSignal) {
     let written = "";
+    let saved = "";
     try {
-      for await (const { event, data } of stream("/query/stream", { question, ...optionsOf(params) }, signal)) {
+      const body = { question, ...(conversation.current && { conversation: conversation.current }), ...optionsOf(route.value.params) };
+      for await (const { event, data } of stream("/conversations/query/stream", body, signal)) {
         if (event === "stage") setStage((data as { stage: string }).stage);
         if (event === "text") setText((written += (data as { text: string }).text));
+        if (event === "saved") saved = (data as { conversation: string }).conversation;
         if (event === "answer") {
           setAnswer(data as Answer);
+          if (saved) keep(saved);
           announce(t("ask.done"));
         }
       }
     } catch (error) {
       if (!signal.aborted) setProblem(asProblem(error));
     }
+    end();
   }
 
   const again = () => setN(n + 1);
@@ -156,190 +238,73 @@ function Asked({ question, params }: { question: string; params: URLSearchParams
   );
 }
 
-/** An answer with its sources; tabs show the evidence, the prompt and the reply of the server. */
-export function WholeAnswer({ answer, question }: { answer: Answer; question: string }) {
-  const [tab, setTab] = useState<"answer" | "evidence" | "prompt" | "json">("answer");
+/** The conversations that were saved, the last changed first. */
+function ConversationList({ chosen }: { chosen: string }) {
+  const [isOpen, setOpen] = useState(false);
   return (
-    <>
-      <Tabs
-        label={t("ask.views")}
-        chosen={tab}
-        choose={setTab}
-        tabs={[
-          ["answer", t("tab.answer")],
-          ["evidence", t("tab.evidence")],
-          ["prompt", t("tab.prompt")],
-          ["json", "JSON"],
-        ]}
-      />
-      <div role="tabpanel" tabIndex={0}>
-        {tab === "answer" && <AnswerText answer={answer} question={question} />}
-        {tab === "evidence" && <EvidenceList question={question} answer={answer} />}
-        {tab === "prompt" && <pre class="wide">{answer.prompt || t("ask.noPrompt")}</pre>}
-        {tab === "json" && <pre class="wide">{JSON.stringify(answer, null, 2)}</pre>}
-      </div>
-    </>
+    <div class="talks">
+      <button onClick={() => setOpen(true)}>{t("talk.list")}</button>
+      <a class="button" href={href("ask")}>
+        {t("talk.new")}
+      </a>
+      {isOpen && (
+        <Dialog title={t("talk.list")} close={() => setOpen(false)} isDrawer>
+          <Conversations chosen={chosen} close={() => setOpen(false)} />
+        </Dialog>
+      )}
+    </div>
   );
 }
 
-/** The text of an answer with its citations, notes and sources. */
-export function AnswerText({ answer, question }: { answer: Answer; question?: string }) {
-  const spans = useMemo(() => spansOf(answer), [answer, language.value]);
-  const citation = useMemo<CitationElement>(() => (number) => citationLink(answer.citations, number), [answer]);
-  const notes = [...answer.notes, ...answer.trace.stale];
-  const isQuoted = answer.generator === "extractive"; // the answer then shows each quote itself
-  return (
-    <>
-      {!answer.is_supported && <p class="notice">{isQuoted ? answer.text : t("ask.unsupported")}</p>}
-      {(answer.is_supported || !isQuoted) && <Markdown text={answer.text} spans={spans} citation={citation} />}
-      <Notes notes={notes} />
-      {!answer.is_supported && question && <NearMisses question={question} strategy={answer.trace.strategy} />}
-      <Sources citations={answer.citations} withQuotes={!isQuoted} />
-      <Cost answer={answer} question={question} />
-    </>
+interface ConversationPage {
+  conversations: ConversationSummary[];
+  cursor: string;
+}
+
+function Conversations({ chosen, close }: { chosen: string; close: () => void }) {
+  const [removing, setRemoving] = useState<ConversationSummary>();
+  const [cursors, setCursors] = useState([""]);
+  const loaded = useLoaded(
+    (abort) => Promise.all(cursors.map((cursor) => get<ConversationPage>("/conversations", { k: 50, cursor }, abort))),
+    `${route.value.workspace} ${changes.value} ${cursors.length}`,
   );
-}
-
-function Notes({ notes }: { notes: string[] }) {
-  if (!notes.length) return null;
+  const remove = async (id: string) => {
+    await request("DELETE", workspaceUrl(`/conversations/${encodeURIComponent(id)}`));
+    changes.value++;
+    if (id === chosen || location.hash.includes(id)) go(href("ask"));
+  };
   return (
-    <ul class="notes">
-      {notes.map((note) => (
-        <li key={note}>{note}</li>
-      ))}
-    </ul>
-  );
-}
-
-function spansOf(answer: Answer): Span[] {
-  const offset = codePoints(answer.text);
-  const highlights = answer.highlights.map(([start, end]) => ({ start: offset(start), end: offset(end), kind: "highlight" as const }));
-  const unsupported = answer.statements
-    .filter((statement) => !statement.is_supported)
-    .map((statement) => ({
-      start: offset(statement.start),
-      end: offset(statement.end),
-      kind: "unsupported" as const,
-      title: t(statement.citations.length ? "ask.citationLacks" : "ask.citesNothing"),
-    }));
-  return [...highlights, ...unsupported];
-}
-
-/** Return the address of the cited characters in their document. */
-export function citedAt(citation: Pick<Citation, "document_id" | "start" | "end">): string {
-  return href("documents", citation.document_id, { start: citation.start, end: citation.end });
-}
-
-function citationLink(citations: Citation[], number: number): HTMLElement | undefined {
-  const citation = citations.find((candidate) => candidate.number === number);
-  if (!citation) return undefined;
-  const link = document.createElement("a");
-  link.className = "citation";
-  link.href = citedAt(citation);
-  link.textContent = String(number);
-  link.title = `${citation.title || citation.document_id}\n\n${citation.quote}`;
-  link.setAttribute("aria-label", t("ask.citation", { n: number, title: citation.title || citation.document_id }));
-  return link;
-}
-
-function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes: boolean }) {
-  if (!citations.length) return null;
-  return (
-    <section class="sources" aria-label={t("ask.sources")}>
-      <h2>{t("ask.sources")}</h2>
-      <ol>
-        {citations.map((citation) => (
-          <li key={`${citation.number} ${citation.start}`} value={citation.number}>
-            <a href={citedAt(citation)} dir="auto">
-              {citation.title || citation.document_id}
-            </a>
-            <span class="small">
-              {citation.document_id !== citation.title && <DocumentId id={citation.document_id} />}
-              {citation.page !== null && ` · ${t("page", { n: citation.page })}`}
-              {citation.headings.length > 1 && ` · ${citation.headings.slice(1).join(" › ")}`}
-            </span>
-            {withQuotes && <blockquote dir="auto">{shortened(citation.quote)}</blockquote>}
-          </li>
-        ))}
-      </ol>
-    </section>
-  );
-}
-
-/** The id of a document without the folders that say little; the whole id is its title. */
-export function DocumentId({ id }: { id: string }) {
-  const parts = id.split("/");
-  return <span title={id}> {parts.length > 3 ? `…/${parts.slice(-3).join("/")}` : id}</span>;
-}
-
-function Cost({ answer, question }: { answer: Answer; question?: string }) {
-  const ms = answer.trace.timings.reduce((sum, timing) => sum + timing.ms, 0);
-  const cost = answer.usage.reduce((sum, row) => sum + row.cost, 0);
-  const tokens = answer.usage.reduce((sum, row) => sum + row.tokens.input + row.tokens.output, 0);
-  return (
-    <footer class="cost small">
-      <span title={answer.trace.timings.map((timing) => `${timing.stage} ${duration(timing.ms)}`).join("\n")}>{duration(ms)}</span>
-      <span>{answer.trace.strategy}</span>
-      <span>{answer.generator === "extractive" ? t("ask.quoted") : answer.generator}</span>
-      {tokens > 0 && <span>{t("count.tokens", { n: tokens })}</span>}
-      {cost > 0 && <span>{money(cost, answer.usage[0]?.currency)}</span>}
-      {question && <a href={href("compare", "", { q: question })}>{t("nav.compare")}</a>}
-      {question && <a href={href("why", "", { q: question, strategy: answer.trace.strategy })}>{t("nav.why")}</a>}
-    </footer>
-  );
-}
-
-function usePassages(question: string, strategy: string) {
-  return useLoaded((abort) => post<Passage[]>("/passages", { question, ...optionsOf(route.value.params), strategy }, { signal: abort }), `${question}\n${strategy}\n${route.value.params}`);
-}
-
-function NearMisses({ question, strategy }: { question: string; strategy: string }) {
-  const passages = usePassages(question, strategy);
-  if (!passages.value?.length) return null;
-  return (
-    <section>
-      <h2>{t("ask.nearest")}</h2>
-      <PassageList passages={passages.value.slice(0, 3)} question={question} strategy={strategy} />
-    </section>
-  );
-}
-
-function EvidenceList({ question, answer }: { question: string; answer: Answer }) {
-  const passages = usePassages(question, answer.trace.strategy);
-  const { evidence, dropped } = answer.trace;
-  return (
-    <>
-      <Facts
-        rows={[
-          [t("evidence.seeds"), evidence.seeds.map((seed) => `${seed.text} (${seed.kind})`).join(" · ") || "–"],
-          [t("nav.entities"), evidence.entities.slice(0, 12).map((hit) => <a href={href("entities", hit.id)}>{hit.id}</a>)],
-          [t("evidence.dropped"), dropped.map((part) => `${part.section}: ${number(part.ids.length)}`).join(" · ") || "–"],
-        ]}
-      />
-      <Notes notes={[...answer.trace.notes, ...evidence.notes, ...evidence.omissions]} />
-      {passages.problem && <ProblemNotice problem={passages.problem} retry={passages.reload} />}
-      {passages.isLoading && !passages.value && <Waiting />}
-      {passages.value && <PassageList passages={passages.value} question={question} strategy={answer.trace.strategy} />}
-    </>
-  );
-}
-
-/** Passages in order, each with its document, score and reason. */
-export function PassageList({ passages, question, strategy }: { passages: Passage[]; question: string; strategy: string }) {
-  return (
-    <ol class="passages">
-      {passages.map(({ chunk, document, score, reason }) => (
-        <li key={chunk.id}>
-          <a href={citedAt({ document_id: document.id, start: chunk.start, end: chunk.end })} dir="auto">
-            {document.title || document.id}
-          </a>
-          <span class="small">
-            <DocumentId id={document.id} /> · {number(score, 3)} · {reason} ·{" "}
-            <a href={href("why", "", { q: question, strategy, chunk: chunk.id })}>{t("nav.why")}</a>
-          </span>
-          <blockquote dir="auto">{shortened(chunk.text, 400)}</blockquote>
-        </li>
-      ))}
-    </ol>
+    <Await from={loaded}>
+      {(pages) => {
+        const all = pages.flatMap((page) => page.conversations);
+        const next = pages.at(-1)?.cursor;
+        if (!all.length) return <p>{t("talk.none")}</p>;
+        return (
+          <>
+            <ul class="talk-list">
+              {all.map((talk) => (
+                <li key={talk.id}>
+                  <a href={href("ask", talk.id)} dir="auto" aria-current={talk.id === chosen ? "page" : undefined} onClick={close}>
+                    {talk.title}
+                  </a>
+                  <span class="small">
+                    {t("count.questions", { n: talk.n_exchanges })} · {moment(talk.updated_at)}
+                  </span>
+                  <button class="quiet" aria-label={t("talk.delete", { title: talk.title })} onClick={() => setRemoving(talk)}>
+                    ✕
+                  </button>
+                </li>
+              ))}
+            </ul>
+            {next && <button onClick={() => setCursors([...cursors, next])}>{t("talk.more")}</button>}
+            {removing && (
+              <Confirm title={t("talk.deleteTitle")} action={t("talk.deleteAction")} close={() => setRemoving(undefined)} run={() => remove(removing.id)}>
+                <p dir="auto">{removing.title}</p>
+              </Confirm>
+            )}
+          </>
+        );
+      }}
+    </Await>
   );
 }

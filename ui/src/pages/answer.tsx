@@ -1,0 +1,198 @@
+// Answer: its text with citations, its sources, and the evidence, prompt and reply behind tabs.
+
+import { useMemo, useState } from "preact/hooks";
+import { post } from "../api";
+import { Markdown, codePoints, shortened, type CitationElement, type Span } from "../markdown";
+import { Facts, ProblemNotice, Tabs, Waiting, useLoaded } from "../parts";
+import { href, route } from "../route";
+import { duration, language, money, number, t } from "../words";
+import type { Answer, Citation, Passage } from "../types";
+import { optionsOf } from "./options";
+
+/** An answer with its sources; tabs show the evidence, the prompt and the reply of the server. */
+export function WholeAnswer({ answer, question }: { answer: Answer; question: string }) {
+  const [tab, setTab] = useState<"answer" | "evidence" | "prompt" | "json">("answer");
+  return (
+    <>
+      <Tabs
+        label={t("ask.views")}
+        chosen={tab}
+        choose={setTab}
+        tabs={[
+          ["answer", t("tab.answer")],
+          ["evidence", t("tab.evidence")],
+          ["prompt", t("tab.prompt")],
+          ["json", "JSON"],
+        ]}
+      />
+      <div role="tabpanel" tabIndex={0}>
+        {tab === "answer" && <AnswerText answer={answer} question={question} />}
+        {tab === "evidence" && <EvidenceList question={question} answer={answer} />}
+        {tab === "prompt" && <pre class="wide">{answer.prompt || t("ask.noPrompt")}</pre>}
+        {tab === "json" && <pre class="wide">{JSON.stringify(answer, null, 2)}</pre>}
+      </div>
+    </>
+  );
+}
+
+/** The text of an answer with its citations, notes and sources. */
+export function AnswerText({ answer, question }: { answer: Answer; question?: string }) {
+  const spans = useMemo(() => spansOf(answer), [answer, language.value]);
+  const citation = useMemo<CitationElement>(() => (number) => citationLink(answer.citations, number), [answer]);
+  const notes = [...answer.notes, ...answer.trace.stale];
+  const isQuoted = answer.generator === "extractive"; // the answer then shows each quote itself
+  return (
+    <>
+      {!answer.is_supported && <p class="notice">{isQuoted ? answer.text : t("ask.unsupported")}</p>}
+      {(answer.is_supported || !isQuoted) && <Markdown text={answer.text} spans={spans} citation={citation} />}
+      <Notes notes={notes} />
+      {!answer.is_supported && question && <NearMisses question={question} strategy={answer.trace.strategy} />}
+      <Sources citations={answer.citations} withQuotes={!isQuoted} />
+      <Cost answer={answer} question={question} />
+    </>
+  );
+}
+
+function Notes({ notes }: { notes: string[] }) {
+  if (!notes.length) return null;
+  return (
+    <ul class="notes">
+      {notes.map((note) => (
+        <li key={note}>{note}</li>
+      ))}
+    </ul>
+  );
+}
+
+function spansOf(answer: Answer): Span[] {
+  const offset = codePoints(answer.text);
+  const highlights = answer.highlights.map(([start, end]) => ({ start: offset(start), end: offset(end), kind: "highlight" as const }));
+  const unsupported = answer.statements
+    .filter((statement) => !statement.is_supported)
+    .map((statement) => ({
+      start: offset(statement.start),
+      end: offset(statement.end),
+      kind: "unsupported" as const,
+      title: t(statement.citations.length ? "ask.citationLacks" : "ask.citesNothing"),
+    }));
+  return [...highlights, ...unsupported];
+}
+
+/** Return the address of the cited characters in their document. */
+export function citedAt(citation: Pick<Citation, "document_id" | "start" | "end">): string {
+  return href("documents", citation.document_id, { start: citation.start, end: citation.end });
+}
+
+function citationLink(citations: Citation[], number: number): HTMLElement | undefined {
+  const citation = citations.find((candidate) => candidate.number === number);
+  if (!citation) return undefined;
+  const link = document.createElement("a");
+  link.className = "citation";
+  link.href = citedAt(citation);
+  link.textContent = String(number);
+  link.title = `${citation.title || citation.document_id}\n\n${citation.quote}`;
+  link.setAttribute("aria-label", t("ask.citation", { n: number, title: citation.title || citation.document_id }));
+  return link;
+}
+
+function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes: boolean }) {
+  if (!citations.length) return null;
+  return (
+    <section class="sources" aria-label={t("ask.sources")}>
+      <h2>{t("ask.sources")}</h2>
+      <ol>
+        {citations.map((citation) => (
+          <li key={`${citation.number} ${citation.start}`} value={citation.number}>
+            <a href={citedAt(citation)} dir="auto">
+              {citation.title || citation.document_id}
+            </a>
+            <span class="small">
+              {citation.document_id !== citation.title && <DocumentId id={citation.document_id} />}
+              {citation.page !== null && ` · ${t("page", { n: citation.page })}`}
+              {citation.headings.length > 1 && ` · ${citation.headings.slice(1).join(" › ")}`}
+            </span>
+            {withQuotes && <blockquote dir="auto">{shortened(citation.quote)}</blockquote>}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** The id of a document without the folders that say little; the whole id is its title. */
+export function DocumentId({ id }: { id: string }) {
+  const parts = id.split("/");
+  return <span title={id}> {parts.length > 3 ? `…/${parts.slice(-3).join("/")}` : id}</span>;
+}
+
+function Cost({ answer, question }: { answer: Answer; question?: string }) {
+  const ms = answer.trace.timings.reduce((sum, timing) => sum + timing.ms, 0);
+  const cost = answer.usage.reduce((sum, row) => sum + row.cost, 0);
+  const tokens = answer.usage.reduce((sum, row) => sum + row.tokens.input + row.tokens.output, 0);
+  return (
+    <footer class="cost small">
+      <span title={answer.trace.timings.map((timing) => `${timing.stage} ${duration(timing.ms)}`).join("\n")}>{duration(ms)}</span>
+      <span>{answer.trace.strategy}</span>
+      <span>{answer.generator === "extractive" ? t("ask.quoted") : answer.generator}</span>
+      {tokens > 0 && <span>{t("count.tokens", { n: tokens })}</span>}
+      {cost > 0 && <span>{money(cost, answer.usage[0]?.currency)}</span>}
+      {question && <a href={href("compare", "", { q: question })}>{t("nav.compare")}</a>}
+      {question && <a href={href("why", "", { q: question, strategy: answer.trace.strategy })}>{t("nav.why")}</a>}
+    </footer>
+  );
+}
+
+function usePassages(question: string, strategy: string) {
+  return useLoaded((abort) => post<Passage[]>("/passages", { question, ...optionsOf(route.value.params), strategy }, { signal: abort }), `${question}\n${strategy}\n${route.value.params}`);
+}
+
+function NearMisses({ question, strategy }: { question: string; strategy: string }) {
+  const passages = usePassages(question, strategy);
+  if (!passages.value?.length) return null;
+  return (
+    <section>
+      <h2>{t("ask.nearest")}</h2>
+      <PassageList passages={passages.value.slice(0, 3)} question={question} strategy={strategy} />
+    </section>
+  );
+}
+
+function EvidenceList({ question, answer }: { question: string; answer: Answer }) {
+  const passages = usePassages(question, answer.trace.strategy);
+  const { evidence, dropped } = answer.trace;
+  return (
+    <>
+      <Facts
+        rows={[
+          [t("evidence.seeds"), evidence.seeds.map((seed) => `${seed.text} (${seed.kind})`).join(" · ") || "–"],
+          [t("nav.entities"), evidence.entities.slice(0, 12).map((hit) => <a href={href("entities", hit.id)}>{hit.id}</a>)],
+          [t("evidence.dropped"), dropped.map((part) => `${part.section}: ${number(part.ids.length)}`).join(" · ") || "–"],
+        ]}
+      />
+      <Notes notes={[...answer.trace.notes, ...evidence.notes, ...evidence.omissions]} />
+      {passages.problem && <ProblemNotice problem={passages.problem} retry={passages.reload} />}
+      {passages.isLoading && !passages.value && <Waiting />}
+      {passages.value && <PassageList passages={passages.value} question={question} strategy={answer.trace.strategy} />}
+    </>
+  );
+}
+
+/** Passages in order, each with its document, score and reason. */
+export function PassageList({ passages, question, strategy }: { passages: Passage[]; question: string; strategy: string }) {
+  return (
+    <ol class="passages">
+      {passages.map(({ chunk, document, score, reason }) => (
+        <li key={chunk.id}>
+          <a href={citedAt({ document_id: document.id, start: chunk.start, end: chunk.end })} dir="auto">
+            {document.title || document.id}
+          </a>
+          <span class="small">
+            <DocumentId id={document.id} /> · {number(score, 3)} · {reason} ·{" "}
+            <a href={href("why", "", { q: question, strategy, chunk: chunk.id })}>{t("nav.why")}</a>
+          </span>
+          <blockquote dir="auto">{shortened(chunk.text, 400)}</blockquote>
+        </li>
+      ))}
+    </ol>
+  );
+}
