@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import json
 import tempfile
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -29,15 +28,12 @@ from quipu.parse import FILE_TYPES
 from quipu.server.access import Permission
 from quipu.server.job_runners import ADD, JobStatus
 from quipu.server.jobs import start_job
-from quipu.server.operations import Call, WireBody, limited, operation, operations_of
+from quipu.server.operations import Call, WireBody, limited, once, operation, operations_of
 from quipu.server.questions import WORKSPACE
 from quipu.server.wire import RequestRefused, json_bytes
-from quipu.stores.sqlite.server_state import StoredReply
 
-_IDEMPOTENT_S = 24 * 3_600  # how long a reply to a request with an Idempotency-Key is repeated
 _MEMORY_BYTES = 1 << 20  # of a body; the rest of it is written to disk
 _MAX_FILES = 1_000
-_MAX_KEY_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,35 +224,7 @@ async def _add(
     kb: Quipu, call: Call, sources: Sequence[SourceDocument], unreadable: Sequence[tuple[str, str]]
 ) -> Response:
     """Put documents into the queue, once for each Idempotency-Key, and return the reply."""
-    key = call.request.headers.get("idempotency-key", "")
-    if len(key) > _MAX_KEY_CHARS:
-        raise RequestRefused(422, f"The Idempotency-Key is longer than {_MAX_KEY_CHARS} characters.")
-    state = await call.server.workspaces.state(call.workspace)
-    digest = _digest(sources, unreadable)
-    if not key:
-        return await _enqueue(kb, call, sources, unreadable)
-    now = time.time()
-    reserved = StoredReply(key=key, digest=digest, status=0, body=b"", created=now)
-    if not await asyncio.to_thread(state.add_reply, reserved, now - _IDEMPOTENT_S):
-        return _repeated(await asyncio.to_thread(state.reply, key), digest)
-    try:
-        response = await _enqueue(kb, call, sources, unreadable)
-    except BaseException:
-        await asyncio.to_thread(state.remove_reply, key)
-        raise
-    reply = replace(reserved, status=response.status_code, body=bytes(response.body))
-    await asyncio.to_thread(state.update_reply, reply)
-    return response
-
-
-def _repeated(reply: StoredReply | None, digest: str) -> Response:
-    """Return the reply that an Idempotency-Key got before. Raises RequestRefused while there is none yet."""
-    if reply is not None and reply.digest != digest:
-        raise RequestRefused(422, "This Idempotency-Key was used for another request.", remedy="Make a new key.")
-    if reply is None or not reply.status:
-        message = "The first request with this Idempotency-Key is not answered yet."
-        raise RequestRefused(409, message, remedy="Try again in a second.", headers={"retry-after": "1"})
-    return Response(reply.body, reply.status, {"idempotent-replayed": "true"}, "application/json")
+    return await once(call, _digest(sources, unreadable), lambda: _enqueue(kb, call, sources, unreadable))
 
 
 async def _enqueue(

@@ -42,7 +42,7 @@ _Stamps = tuple[tuple[int, int], ...]
 class WorkspaceState:
     """The state of a workspace: the first event of a stream, and again where a client missed too much.
 
-    `queue` counts queued work by status. `jobs` are those that have not finished, the newest first.
+    `queue` counts queued work by status. `jobs` are those that have not ended, the newest first.
     """
 
     revision: int
@@ -234,7 +234,7 @@ class WorkspaceWatch:
             n_documents=status.n_documents,
             queue=dict(status.jobs),
             derivations=status.derivations,
-            jobs=tuple(job for job in status_by_job.values() if job.status != "finished"),
+            jobs=tuple(job for job in status_by_job.values() if not job.finished_at),
         )
         return _Reading(state, status_by_job, versions, last_updated)
 

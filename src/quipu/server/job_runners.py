@@ -16,12 +16,13 @@ from functools import partial
 from quipu.engine import Quipu
 from quipu.errors import QuipuError
 from quipu.model.document import DocumentStatus
-from quipu.model.event import Event, Progress
+from quipu.model.event import Event, EventSink, Progress
 from quipu.model.usage import UsageRow, total
 from quipu.server.workspaces import Workspaces
 from quipu.stores.sqlite.server_state import ServerJob, ServerState
 
 ADD, REFRESH = "add", "refresh"  # kinds of jobs
+CANCELLED = "It was cancelled."
 WAITING = (DocumentStatus.QUEUED, DocumentStatus.PARSING, DocumentStatus.EXTRACTING, DocumentStatus.REMOVING)
 _POLL_S = 0.5  # between two looks at documents that another process reads
 _PROGRESS_S = 0.3  # between two notes of the progress
@@ -35,7 +36,8 @@ _log = logging.getLogger(__name__)
 class JobStatus:
     """A job and how far it is.
 
-    - `status` is "waiting", "running", "stopped" (`stopped` says why; it continues with the next work) or "finished".
+    - `status` is "waiting", "running", "stopped" (`stopped` says why; it continues with the next work), "finished" or
+      "cancelled".
     - `subjects` are the first hundred of `n_subjects` documents to read, or derivations to refresh.
     - `documents` counts the documents of the job by status. `failed` are (document, error), at most a hundred.
     - `stage`, `n_done` and `n_total` are the progress of all work in this workspace.
@@ -113,13 +115,12 @@ def _status(
     spent = [row for name in subjects for row in rows_by_subject.get(name, ()) if row.day >= first_day]
     counts = Counter(outcome.status for outcome in outcome_by_name.values())
     n_waiting = sum(counts[status] for status in WAITING)
-    status = "finished" if job.finished_at else "stopped" if job.stopped else "running" if job.started_at else "waiting"
     sums = total(spent) if spent else None
     failed = [(name, outcome.error) for name, outcome in outcome_by_name.items() if outcome.error]
     return JobStatus(
         id=job.id,
         kind=job.kind,
-        status=status,
+        status=_stage_of_life(job),
         created_at=job.created_at,
         finished_at=job.finished_at,
         n_subjects=len(job.subjects),
@@ -134,6 +135,12 @@ def _status(
         seconds_left=_seconds_left(job, len(outcome_by_name), n_waiting),
         stopped=job.stopped,
     )
+
+
+def _stage_of_life(job: ServerJob) -> str:
+    if job.finished_at:
+        return "cancelled" if job.stopped else "finished"
+    return "stopped" if job.stopped else "running" if job.started_at else "waiting"
 
 
 def _seconds_left(job: ServerJob, n_documents: int, n_waiting: int) -> float | None:
@@ -198,9 +205,7 @@ async def _work_once(kb: Quipu, state: ServerState) -> None:
         while not stopped and await _is_waiting(kb, documents):  # another process reads them, or did until it died
             await asyncio.sleep(_POLL_S)
             stopped = (await kb.resume(progress)).stopped
-        names = list(dict.fromkeys(name for job in reversed(jobs) if job.kind == REFRESH for name in job.subjects))
-        if not stopped and any(job.kind == REFRESH for job in jobs):
-            stopped = (await kb.refresh(names, on_event=progress)).stopped
+        stopped = stopped or await _refresh(kb, state, ids, progress)
     except QuipuError as error:
         stopped = str(error)
     except Exception:
@@ -212,6 +217,28 @@ async def _work_once(kb: Quipu, state: ServerState) -> None:
         await asyncio.to_thread(state.update_jobs, ids, stopped=stopped)
     else:
         await asyncio.to_thread(state.update_jobs, ids, finished_at=now_text(), stage="")
+
+
+async def _refresh(kb: Quipu, state: ServerState, ids: Sequence[str], progress: EventSink) -> str:
+    """Refresh what these jobs ask for, without those that are cancelled meanwhile; return what stopped it, or ""."""
+    while names := await _names_to_refresh(state, ids):
+        work = asyncio.create_task(kb.refresh([name for name in names if name], on_event=progress))
+        try:
+            while not work.done() and names == await _names_to_refresh(state, ids):
+                await asyncio.wait((work,), timeout=_POLL_S)
+            if work.done():
+                return work.result().stopped
+        finally:
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+    return ""
+
+
+async def _names_to_refresh(state: ServerState, ids: Sequence[str]) -> list[str]:
+    """Return the derivations that jobs which have not ended ask for, "" for those that exist; the oldest job first."""
+    jobs = await asyncio.to_thread(partial(state.jobs, is_unfinished=True, k=10_000))
+    refreshing = [job for job in reversed(jobs) if job.kind == REFRESH and job.id in ids]
+    return list(dict.fromkeys(name for job in refreshing for name in job.subjects or ("",)))
 
 
 async def _is_waiting(kb: Quipu, documents: Sequence[str]) -> bool:

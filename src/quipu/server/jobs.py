@@ -19,7 +19,7 @@ from quipu.engine import Quipu
 from quipu.errors import InvalidInput
 from quipu.server.access import Permission
 from quipu.server.events import WorkspaceWatch, unknown_job
-from quipu.server.job_runners import ADD, REFRESH, WAITING, JobStatus, now_text
+from quipu.server.job_runners import ADD, CANCELLED, REFRESH, WAITING, JobStatus, now_text
 from quipu.server.operations import Call, WireBody, operation, operations_of
 from quipu.server.questions import WORKSPACE
 from quipu.server.wire import event_stream, json_bytes, sent_event
@@ -70,7 +70,7 @@ async def show_job(kb: Quipu, call: Call, job: str) -> JobStatus:
 
 @operation("GET", f"{WORKSPACE}/jobs/{{job}}/events", Permission.READ, media_type="text/event-stream")
 async def job_events(call: Call, job: str) -> Response:
-    """Follow a job: an event `job` whenever something changed, the last one when it has finished or stopped.
+    """Follow a job: an event `job` whenever something changed, the last one when it has ended or stopped.
 
     Each event is the whole state, and its id is a digest of it: a client that comes back with Last-Event-ID gets no
     state twice.
@@ -87,7 +87,7 @@ async def workspace_events(call: Call) -> Response:
     - `state` (WorkspaceState) comes first, and again if a client missed more than the server remembers.
     - `index` (IndexChange): documents were added, updated, removed or queued.
     - `derivation` (DerivationState): one became fresh, stale or missing.
-    - `job` (JobStatus): one began, went on, stopped or finished.
+    - `job` (JobStatus): one began, went on, stopped or ended.
 
     A client that comes back with Last-Event-ID gets what it missed, and nothing if that is nothing. A comment comes
     every 15 seconds while nothing happens. A stream ends after an hour, or with the event `problem` (Problem).
@@ -108,16 +108,23 @@ async def _changes(call: Call, watch: WorkspaceWatch) -> AsyncIterator[bytes]:
 
 @operation("POST", f"{WORKSPACE}/jobs/{{job}}/cancel", Permission.WRITE)
 async def cancel_job(kb: Quipu, call: Call, job: str) -> JobStatus:
-    """Take the documents of a job that still wait out of the queue; live versions stay."""
+    """Take the documents of a job that still wait out of the queue, or end a refresh.
+
+    Live versions stay, and so does what a refresh has computed: it ends within a second, whichever process works on it.
+    """
     server_job = await _job(call, job)
-    if server_job.kind != ADD or not server_job.subjects:
+    if server_job.kind == REFRESH:
+        state = await call.server.workspaces.state(call.workspace)
+        await asyncio.to_thread(state.update_jobs, [job], finished_at=now_text(), stage="", stopped=CANCELLED)
+        return await _status(kb, call, await _job(call, job))
+    if not server_job.subjects:
         raise InvalidInput("This job has no documents of its own.", remedy="It ends by itself; its results stay.")
     documents = await kb.documents(ids=server_job.subjects)
     await kb.cancel([document.id for document in documents if document.status in WAITING])
     return await _status(kb, call, server_job)
 
 
-@operation("POST", f"{WORKSPACE}/documents/retry", Permission.WRITE, status=202)
+@operation("POST", f"{WORKSPACE}/documents/retry", Permission.WRITE, status=202, is_idempotent=True)
 async def retry_documents(kb: Quipu, call: Call, body: DocumentNames) -> JobStatus:
     """Queue failed documents again, and the failed chunks of partly read ones."""
     names = body.documents or tuple(document.id for document in await kb.documents() if document.error)
@@ -125,7 +132,7 @@ async def retry_documents(kb: Quipu, call: Call, body: DocumentNames) -> JobStat
     return await start_job(kb, call, ADD, names)
 
 
-@operation("POST", f"{WORKSPACE}/refresh", Permission.WRITE, status=202)
+@operation("POST", f"{WORKSPACE}/refresh", Permission.WRITE, status=202, is_idempotent=True)
 async def refresh(kb: Quipu, call: Call, body: RefreshRequest) -> JobStatus:
     """Bring derivations up to date, and compute those that are named; `status` lists them with their cost."""
     return await start_job(kb, call, REFRESH, body.names)
@@ -148,7 +155,7 @@ async def _events(call: Call, watch: WorkspaceWatch, job_id: str) -> AsyncIterat
             if digest != sent:
                 sent = digest
                 yield sent_event("job", status, id=digest)
-            if status.status in ("finished", "stopped"):
+            if status.status in ("finished", "stopped", "cancelled"):
                 return
 
 

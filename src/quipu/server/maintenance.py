@@ -64,7 +64,7 @@ async def tune(kb: Quipu, body: TuningRequest) -> TuningResult:
     return await kb.tune(**body.model_dump())
 
 
-@operation("POST", f"{WORKSPACE}/resume", Permission.WRITE, status=202)
+@operation("POST", f"{WORKSPACE}/resume", Permission.WRITE, status=202, is_idempotent=True)
 async def resume(kb: Quipu, call: Call) -> JobStatus:
     """Work through the queue, as a job: for example after the budget was raised."""
     return await start_job(kb, call, ADD, ())

@@ -9,10 +9,12 @@ function returns is sent as JSON, unless it is a Response.
 """
 
 import asyncio
+import hashlib
 import inspect
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
@@ -25,11 +27,14 @@ from starlette.types import Message, Receive, Scope, Send
 from quipu.engine import Quipu
 from quipu.server.access import NOBODY, AccessKey, Permission, check_origin
 from quipu.server.wire import Problem, RequestRefused, headers_of, json_response, problem_response
+from quipu.stores.sqlite.server_state import StoredReply
 
 if TYPE_CHECKING:
     from quipu.server.components import ServerComponents
 
 CLOSED = ConfigDict(extra="forbid", strict=True, frozen=True)
+_IDEMPOTENT_S = 24 * 3_600  # how long a reply to a request with an Idempotency-Key is repeated
+_MAX_KEY_CHARS = 200
 _PARSED = ConfigDict(extra="forbid", frozen=True)  # a query string holds text only
 Function = TypeVar("Function", bound=Callable[..., Awaitable[object]])
 ErrorRenderer = Callable[[Problem, Mapping[str, str]], Response]
@@ -67,6 +72,7 @@ class Operation:
 
     `permission` is None where no key is needed. `render_error` writes errors in the form of the API that the operation
     belongs to. `reads_body` is set where the function itself reads the body, piece by piece.
+    `is_idempotent` is set where a request with an Idempotency-Key is done once.
     `takes_any_type` is set where clients send JSON under the name of another type, as curl does unless told otherwise.
     """
 
@@ -81,6 +87,7 @@ class Operation:
     body_media_type: str = "application/json"
     reads_body: bool = False
     takes_any_type: bool = False
+    is_idempotent: bool = False
     path_parameters: frozenset[str] = field(default_factory=frozenset)
 
     @property
@@ -193,7 +200,7 @@ class OperationEndpoint:
         for name, value in (("kb", kb), ("call", call)):
             if name in self._operation.hints:
                 arguments[name] = value
-        work = self._operation.function(**arguments)
+        work = self._work(call, arguments)
         try:
             async with asyncio.timeout(reply_s):
                 result = await (work if self._operation.reads_body else _unless_disconnected(work, request))
@@ -203,6 +210,17 @@ class OperationEndpoint:
             ) from None
         response = result if isinstance(result, Response) else json_response(result, self._operation.status)
         await response(request.scope, request.receive, send)
+
+    def _work(self, call: Call, arguments: Mapping[str, Any]) -> Awaitable[object]:
+        """Return what does the work, once for each Idempotency-Key where the operation allows one."""
+        if not self._operation.is_idempotent:
+            return self._operation.function(**arguments)
+
+        async def respond() -> Response:
+            return json_response(await self._operation.function(**arguments), self._operation.status)
+
+        body = arguments["body"].model_dump_json() if "body" in arguments else ""
+        return once(call, hashlib.sha256(f"{self.name}\n{body}".encode()).hexdigest(), respond)
 
     async def _arguments(self, request: Request) -> dict[str, Any]:
         """Return the parts of the path, of the query string and of the body that the function takes."""
@@ -221,6 +239,41 @@ class OperationEndpoint:
                 await _read_body(request, self._server.options.max_body_bytes, self._server.options.body_s)
             )
         return arguments
+
+
+async def once(call: Call, digest: str, respond: Callable[[], Awaitable[Response]]) -> Response:
+    """Return what `respond` returns, once for each Idempotency-Key: for a day, the same request gets the same reply.
+
+    `digest` is that of the request. Raises RequestRefused for a key that another request has used, and while the first
+    one is not answered. A request that fails leaves its key free.
+    """
+    key = call.request.headers.get("idempotency-key", "")
+    if len(key) > _MAX_KEY_CHARS:
+        raise RequestRefused(422, f"The Idempotency-Key is longer than {_MAX_KEY_CHARS} characters.")
+    if not key:
+        return await respond()
+    state, now = await call.server.workspaces.state(call.workspace), time.time()
+    reserved = StoredReply(key=key, digest=digest, status=0, body=b"", created=now)
+    if not await asyncio.to_thread(state.add_reply, reserved, now - _IDEMPOTENT_S):
+        return _repeated(await asyncio.to_thread(state.reply, key), digest)
+    try:
+        response = await respond()
+    except BaseException:
+        await asyncio.to_thread(state.remove_reply, key)
+        raise
+    reply = replace(reserved, status=response.status_code, body=bytes(response.body))
+    await asyncio.to_thread(state.update_reply, reply)
+    return response
+
+
+def _repeated(reply: StoredReply | None, digest: str) -> Response:
+    """Return the reply that an Idempotency-Key got before. Raises RequestRefused while there is none yet."""
+    if reply is not None and reply.digest != digest:
+        raise RequestRefused(422, "This Idempotency-Key was used for another request.", remedy="Make a new key.")
+    if reply is None or not reply.status:
+        message = "The first request with this Idempotency-Key is not answered yet."
+        raise RequestRefused(409, message, remedy="Try again in a second.", headers={"retry-after": "1"})
+    return Response(reply.body, reply.status, {"idempotent-replayed": "true"}, "application/json")
 
 
 def _query_string(request: Request) -> dict[str, object]:

@@ -266,7 +266,57 @@ async def test_a_job_has_not_finished_while_another_process_reads_its_documents(
     assert (state["status"], state["documents"]) == ("finished", {"ready": 1})
 
 
-async def test_a_refresh_cannot_be_cancelled_and_says_so(client: httpx.AsyncClient) -> None:
-    job = (await client.post(f"{KB}/refresh", json={})).json()
+async def test_a_refresh_that_is_cancelled_ends_and_others_go_on(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, calls = asyncio.Event(), list[list[str]]()
+
+    async def endless(_: quipu.Quipu, names: Any, **__: Any) -> Any:
+        calls.append(list(names))
+        if "reports" in names:
+            began.set()
+            await asyncio.Event().wait()
+        return quipu.RefreshResult()
+
+    monkeypatch.setattr("quipu.engine.Quipu.refresh", endless)
+    monkeypatch.setattr("quipu.server.job_runners._POLL_S", 0.001)
+    async with http_client(ServerComponents.of(Workspaces(index=index))) as client:
+        reports, names = [
+            (await client.post(f"{KB}/refresh", json={"names": [name]})).json() for name in ("reports", "names")
+        ]
+        await began.wait()
+        cancelled = (await client.post(f"{KB}/jobs/{reports['id']}/cancel")).json()
+        assert (cancelled["status"], cancelled["stopped"]) == ("cancelled", "It was cancelled.")
+        assert (await finished(client, names))["status"] == "finished"
+        assert (await finished(client, reports))["status"] == "cancelled"
+        assert calls[-1] == ["names"]
+        again = (await client.post(f"{KB}/jobs/{names['id']}/cancel")).json()
+        assert again["status"] == "finished"
+
+
+async def test_a_job_that_works_through_the_queue_of_others_cannot_be_cancelled(client: httpx.AsyncClient) -> None:
+    job = (await client.post(f"{KB}/resume")).json()
     assert (await client.post(f"{KB}/jobs/{job['id']}/cancel")).status_code == 422
     await finished(client, job)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "other"),
+    [
+        ("refresh", {"names": ["names"]}, {}),
+        ("documents/retry", {"documents": ["letters/1.md"]}, {}),
+        ("resume", None, None),
+    ],
+)
+async def test_a_job_with_an_idempotency_key_begins_once(
+    client: httpx.AsyncClient, path: str, body: object, other: object
+) -> None:
+    headers = {"idempotency-key": "k"}
+    first = await client.post(f"{KB}/{path}", json=body, headers=headers)
+    again = await client.post(f"{KB}/{path}", json=body, headers=headers)
+    assert (first.status_code, again.json()) == (202, first.json())
+    assert again.headers["idempotent-replayed"] == "true"
+    changed = await client.post(f"{KB}/texts", json={"text": "One."}, headers=headers)
+    assert changed.status_code == 422
+    if other is not None:
+        assert (await client.post(f"{KB}/{path}", json=other, headers=headers)).status_code == 422
+    assert len((await client.get(f"{KB}/jobs")).json()) == 1
+    await finished(client, first.json())

@@ -50,8 +50,8 @@ class ServerJob:
     """Work that a server does after it has answered: documents to read, or derivations to refresh.
 
     `kind` is "add" or "refresh", `subjects` are ids of documents or names of derivations. `stage`, `n_done` and
-    `n_total` are the latest progress of the process that works on it. `stopped` says why it rests before its end, ""
-    if it does not. Times are ISO 8601 in UTC, "" for not yet.
+    `n_total` are the latest progress of the process that works on it. `stopped` says why it rests, or was ended,
+    before its work was done; "" if that is not so. Times are ISO 8601 in UTC, "" for not yet.
     """
 
     id: str
@@ -108,9 +108,9 @@ class ServerState:
         return self._jobs(_JOB.c.finished_at == "" if is_unfinished else sa.true(), k=k)
 
     def update_jobs(self, ids: Sequence[str], **values: str | int) -> None:
-        """Set fields of jobs."""
+        """Set fields of those of these jobs that have not ended."""
         with self._writing() as connection:
-            connection.execute(sa.update(_JOB).where(_JOB.c.id.in_(ids)).values(values))
+            connection.execute(sa.update(_JOB).where(_JOB.c.id.in_(ids), _JOB.c.finished_at == "").values(values))
 
     def reply(self, key: str) -> StoredReply | None:
         """Return the reply to the request with this key, None if there is none."""
