@@ -16,17 +16,20 @@ export const session = signal<Session | undefined>(undefined);
 export const mayWrite = computed(() => session.value !== undefined && session.value.permission !== "read");
 export const isAdmin = computed(() => session.value?.permission === "admin");
 
-const workspaces = signal<string[]>([]);
+/** The workspaces that the key opens. */
+export const workspaces = signal<string[]>([]);
 
 // A view is loaded when it is first shown; the start needs only "Ask".
 const VIEWS: Record<string, ComponentType | (() => Promise<ComponentType>)> = {
   ask: Ask,
   documents: lazily(() => import("./pages/documents").then((view) => view.Documents)),
+  settings: lazily(() => import("./pages/settings").then((view) => view.Settings)),
 };
 
 const LINKS: { page: string; word: Key; key: string }[] = [
   { page: "ask", word: "nav.ask", key: "a" },
   { page: "documents", word: "nav.documents", key: "d" },
+  { page: "settings", word: "nav.settings", key: "s" },
 ];
 
 function lazily(load: () => Promise<ComponentType>): () => Promise<ComponentType> {
@@ -60,13 +63,13 @@ function App() {
 
 async function startSession(): Promise<void> {
   if (needsKey.value) return;
-  const [who, names] = await Promise.all([
-    request<Session>("GET", "api/v1/session"),
-    request<{ name: string }[]>("GET", "api/v1/workspaces"),
-  ]);
-  workspaces.value = names.map((workspace) => workspace.name);
+  const [who] = await Promise.all([request<Session>("GET", "api/v1/session"), loadWorkspaces()]);
   if (!route.value.workspace) go(`#/workspaces/${encodeURIComponent(workspaces.value[0] ?? "default")}/ask`, true);
   session.value = who;
+}
+
+export async function loadWorkspaces(): Promise<void> {
+  workspaces.value = (await request<{ name: string }[]>("GET", "api/v1/workspaces")).map((workspace) => workspace.name);
 }
 
 function View() {

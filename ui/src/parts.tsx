@@ -122,6 +122,23 @@ export function Confirm({ title, action, close, run, children }: { title: string
   );
 }
 
+/** A button whose work is short; what goes wrong is said. */
+export function Action({ text, label, run }: { text: string; label?: string; run: () => Promise<unknown> }) {
+  const [isBusy, setBusy] = useState(false);
+  const start = () => {
+    setBusy(true);
+    run().then(
+      () => setBusy(false),
+      (error) => (setBusy(false), say(`${asProblem(error).message} ${asProblem(error).remedy}`)),
+    );
+  };
+  return (
+    <button aria-label={label} disabled={isBusy} onClick={start}>
+      {text}
+    </button>
+  );
+}
+
 /** Tabs of one view; the arrow keys move between them. */
 export function Tabs<T extends string>({ label, tabs, chosen, choose }: { label: string; tabs: [T, string][]; chosen: T; choose: (tab: T) => void }) {
   const move = (event: KeyboardEvent) => {
@@ -154,6 +171,26 @@ export function Facts({ rows }: { rows: [string, ComponentChildren][] }) {
         </div>
       ))}
     </dl>
+  );
+}
+
+export const N_FAILURES = 5; // shown at once
+
+/** Names with the reason why they failed: a few, and the others on demand. */
+export function Failures({ rows, title }: { rows: [string, string][]; title: string }) {
+  const [isWhole, setWhole] = useState(false);
+  return (
+    <>
+      <p class="error">{title}</p>
+      <ul class="names">
+        {(isWhole ? rows.slice(0, 200) : rows.slice(0, N_FAILURES)).map(([name, reason]) => (
+          <li key={name} dir="auto">
+            <strong>{name}</strong> {reason}
+          </li>
+        ))}
+      </ul>
+      {!isWhole && rows.length > N_FAILURES && <button onClick={() => setWhole(true)}>{t("more", { n: rows.length - N_FAILURES })}</button>}
+    </>
   );
 }
 

@@ -62,7 +62,7 @@ export function bytes(value: number): string {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
   let power = 0;
   while (value >= 1_000 && power < 3) (value /= 1_000), power++;
-  const style = { style: "unit", unit: units[power], unitDisplay: "short", maximumFractionDigits: power > 1 ? 1 : 0 } as const;
+  const style = { style: "unit", unit: units[power], unitDisplay: power ? "short" : "long", maximumFractionDigits: power > 1 ? 1 : 0 } as const;
   return new Intl.NumberFormat(locale(), style).format(value);
 }
 

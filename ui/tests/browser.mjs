@@ -25,9 +25,9 @@ export function demoIndex() {
   return folder;
 }
 
-/** Serve the index in a folder; resolves to its address and a function that ends it. */
-export async function startServer(folder, { args = [], env = {}, port = 0 } = {}) {
-  const server = spawn(QUIPU, ["--index", join(folder, "index"), "serve", "--port", String(port), ...args], { env: environment(env) });
+/** Serve the index in a folder, or all below `root`; resolves to its address and a function that ends it. */
+export async function startServer(folder, { args = [], env = {}, port = 0, root } = {}) {
+  const server = spawn(QUIPU, [...(root ? ["serve", "--root", root] : ["--index", join(folder, "index"), "serve"]), "--port", String(port), ...args], { env: environment(env) });
   let output = "";
   const address = await new Promise((resolve, reject) => {
     const read = (text) => {

@@ -199,13 +199,14 @@ async def status(kb: Quipu, workspace: str) -> IndexStatus:
 
 
 @operation("GET", f"{WORKSPACE}/usage", Permission.READ)
-async def usage(kb: Quipu, call: Call, *, since: str = "", until: str = "") -> list[UsageRow]:
+async def usage(kb: Quipu, call: Call, *, since: str = "", until: str = "", subjects: bool = True) -> list[UsageRow]:
     """Return the calls, tokens and cost of models, by day, stage and model.
 
-    With an admin's key also by subject: a document, or the text of a question, which is nobody else's concern.
+    With an admin's key and `subjects` also by subject: a document, or the text of a question, which is nobody else's
+    concern.
     """
     rows = await kb.usage(since, until)
-    if call.caller.permission.includes(Permission.ADMIN):
+    if subjects and call.caller.permission.includes(Permission.ADMIN):
         return rows
     row_by_key: dict[tuple[str, ...], UsageRow] = {}
     for row in (replace(row, subject="") for row in rows):

@@ -122,8 +122,9 @@ async def list_settings(
 
 
 def _without_path(setting: EffectiveSetting) -> EffectiveSetting:
-    """Return a setting that names a file without its folders."""
-    return replace(setting, value=setting.value.name) if isinstance(setting.value, Path) else setting
+    """Return a setting whose value and origin name files without their folders."""
+    value = setting.value.name if isinstance(setting.value, Path) else setting.value
+    return replace(setting, value=value, origin=Path(setting.origin).name)
 
 
 OPERATIONS = operations_of(estimate, tune, resume, plan, drop_derivation, reembed, purge, verify, dump, list_settings)

@@ -246,3 +246,4 @@ async def test_questions_of_others_are_shown_to_an_admin_only(
     [row] = (await client.get(f"{KB}/usage", headers=authorize("write"))).json()
     assert (row["subject"], row["n_calls"]) == ("", 2)
     assert len((await client.get(f"{KB}/usage", headers=authorize("admin"))).json()) == 2
+    assert len((await client.get(f"{KB}/usage?subjects=false", headers=authorize("admin"))).json()) == 1

@@ -1,7 +1,6 @@
 """Maintenance over HTTP; and every method of the engine has an operation, or a reason to have none."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
@@ -87,8 +86,10 @@ async def test_settings_in_force_have_no_keys_and_no_paths(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("QUIPU_LLM_BASE_URL", "https://user:sk-secret@models.example/v1")
+    monkeypatch.setenv("QUIPU_CONFIG", str(index.parent / "quipu.toml"))
+    (index.parent / "quipu.toml").write_text("top_k = 7\n")
     text = (await client.get(f"{KB}/settings")).text
     assert "sk-secret" not in text
-    assert str(index) not in text
-    names: Sequence[str] = [setting["name"] for setting in json.loads(text)]
-    assert "top_k" in names
+    assert str(index.parent) not in text
+    origins = {setting["name"]: setting["origin"] for setting in json.loads(text)}
+    assert origins["top_k"] == "quipu.toml:1"

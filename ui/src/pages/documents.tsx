@@ -3,18 +3,18 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { mayWrite } from "../app";
 import { get, type Problem } from "../api";
-import { Await, Confirm, Dialog, Empty, Facts, ProblemNotice, Waiting, announce, asProblem, say, useLoaded } from "../parts";
+import { JobList } from "../jobs";
+import { Action, Await, Confirm, Dialog, Empty, Facts, Failures, N_FAILURES, ProblemNotice, Waiting, announce, asProblem, say, useLoaded } from "../parts";
 import { go, href, route } from "../route";
 import { bytes, duration, moment, money, number, t, type Key } from "../words";
 import {
-  addText, cancelJob, changes, continueUpload, dismissInterrupted, dismissJob, dismissUpload, estimate, interrupted, jobs, lookAtJobs,
-  removeDocuments, resumeJobs, retryDocuments, upload, uploads, type NamedFile, type Upload,
+  addText, changes, continueUpload, dismissInterrupted, dismissUpload, estimate, interrupted, lookAtJobs, removeDocuments, retryDocuments, upload, uploads,
+  type NamedFile, type Upload,
 } from "../work";
-import type { Added, Document, DocumentPage, Estimate, IndexStatus, Job, Range, RemovalPreview, Status } from "../types";
+import type { Added, Document, DocumentPage, Estimate, IndexStatus, Range, RemovalPreview, Status } from "../types";
 import { DocumentView } from "./document";
 
 const PAGE = 50; // documents
-const N_FAILURES = 5; // of a job, shown at once
 const STATUSES: Status[] = ["ready", "partial", "failed", "queued", "parsing", "extracting", "removing"];
 const ORDERS = ["id", "title", "updated"] as const;
 const SEARCH_MS = 200; // without a key stroke
@@ -173,23 +173,6 @@ function Row({ document, isChosen, choose, remove }: RowProps) {
         </span>
       )}
     </li>
-  );
-}
-
-/** A button whose work is short; what goes wrong is said. */
-function Action({ text, label, run }: { text: string; label?: string; run: () => Promise<unknown> }) {
-  const [isBusy, setBusy] = useState(false);
-  const start = () => {
-    setBusy(true);
-    run().then(
-      () => setBusy(false),
-      (error) => (setBusy(false), say(`${asProblem(error).message} ${asProblem(error).remedy}`)),
-    );
-  };
-  return (
-    <button aria-label={label} disabled={isBusy} onClick={start}>
-      {text}
-    </button>
   );
 }
 
@@ -390,7 +373,7 @@ function EstimateDialog({ chosen, model, currency, close }: { chosen: NamedFile[
 }
 
 function EstimateFacts({ estimate, currency }: { estimate: Estimate; currency?: string }) {
-  const range = (value: Range, show: (n: number) => string) => (value.low === value.high ? show(value.low) : `${show(value.low)} – ${show(value.high)}`);
+  const range = (value: Range, show: (n: number) => string) => [...new Set([show(value.low), show(value.high)])].join(" – ");
   const whole = (n: number) => number(Math.round(n));
   return (
     <>
@@ -398,7 +381,7 @@ function EstimateFacts({ estimate, currency }: { estimate: Estimate; currency?: 
         rows={[
           [t("estimate.cost"), estimate.cost ? range(estimate.cost, (n) => money(n, currency)) : t("estimate.noPrice")],
           [t("estimate.time"), range(estimate.seconds, (n) => duration(n * 1_000))],
-          [t("document.chunks"), number(estimate.n_chunks - estimate.n_cached)],
+          [t("estimate.chunks"), number(estimate.n_chunks - estimate.n_cached)],
           [t("estimate.calls"), range(estimate.calls, whole)],
           [t("estimate.tokens"), range({ low: estimate.input_tokens.low + estimate.output_tokens.low, likely: 0, high: estimate.input_tokens.high + estimate.output_tokens.high }, whole)],
         ]}
@@ -461,92 +444,4 @@ function counted({ added, updated, unchanged }: Added): string {
     .filter(([, ids]) => ids.length)
     .map(([key, ids]) => t(key, { n: ids.length }))
     .join(" ");
-}
-
-/** Documents with the reason why they failed: a few, and the others on demand. */
-function Failures({ rows, title }: { rows: [string, string][]; title: string }) {
-  const [isWhole, setWhole] = useState(false);
-  return (
-    <>
-      <p class="error">{title}</p>
-      <ul class="names">
-        {(isWhole ? rows.slice(0, 200) : rows.slice(0, N_FAILURES)).map(([name, reason]) => (
-          <li key={name} dir="auto">
-            <strong>{name}</strong> {reason}
-          </li>
-        ))}
-      </ul>
-      {!isWhole && rows.length > N_FAILURES && <button onClick={() => setWhole(true)}>{t("more", { n: rows.length - N_FAILURES })}</button>}
-    </>
-  );
-}
-
-// Jobs
-
-function JobList({ currency }: { currency?: string }) {
-  const before = useRef<Record<string, string>>({});
-  useEffect(() => {
-    for (const job of jobs.value) if (before.current[job.id] && before.current[job.id] !== job.status && job.status === "finished") announce(`${titleOf(job)}: ${outcome(job)}`);
-    before.current = Object.fromEntries(jobs.value.map((job) => [job.id, job.status]));
-  }, [jobs.value]);
-  return (
-    <>
-      {jobs.value.slice(0, 10).map((job) => (
-        <JobCard key={job.id} job={job} currency={currency} />
-      ))}
-    </>
-  );
-}
-
-function titleOf({ kind, subjects }: Job): string {
-  if (kind === "refresh") return t("job.refresh", { names: subjects.join(", ") });
-  return subjects.length ? t("job.add", { n: subjects.length }) : t("job.queue");
-}
-
-const WAITING: Status[] = ["queued", "parsing", "extracting", "removing"];
-const STAGES = ["read", "extract", "embed", "remove", "summarise", "derive", "aggregate"];
-
-function counts({ documents }: Job): { nDone: number; nTotal: number } {
-  const all = Object.entries(documents) as [Status, number][];
-  const sum = (rows: [Status, number][]) => rows.reduce((n, [, count]) => n + count, 0);
-  return { nDone: sum(all.filter(([status]) => !WAITING.includes(status))), nTotal: sum(all) };
-}
-
-function outcome(job: Job): string {
-  return (Object.entries(job.documents) as [Status, number][]).map(([status, n]) => `${t(`status.${status}`)}: ${number(n)}`).join(" · ") || t("job.finished");
-}
-
-function JobCard({ job, currency }: { job: Job; currency?: string }) {
-  const { nDone, nTotal } = counts(job);
-  const title = titleOf(job);
-  const isActive = job.status === "waiting" || job.status === "running";
-  const stage = STAGES.includes(job.stage) ? t(`job.stage.${job.stage}` as Key) : job.stage;
-  return (
-    <section class="card job" aria-label={title} aria-busy={isActive}>
-      <h2>
-        {title} <span class={`badge ${job.status}`}>{t(`job.${job.status}`)}</span>
-      </h2>
-      {isActive && <progress aria-label={title} {...(nTotal ? { max: nTotal, value: nDone } : {})} />}
-      <p class="small">
-        {[
-          nTotal > 0 && t("job.documents", { n: nTotal, done: nDone }),
-          nTotal > 0 && !isActive && outcome(job),
-          isActive && stage && `${stage}: ${t("job.units", { n: job.n_total, done: job.n_done })}`,
-          job.tokens > 0 && t("count.tokens", { n: job.tokens }),
-          job.cost > 0 && money(job.cost, currency),
-          isActive && job.seconds_left !== null && t("job.left", { time: duration(job.seconds_left * 1_000) }),
-        ]
-          .filter(Boolean)
-          .join(" · ")}
-      </p>
-      {job.stopped && <p class="error">{job.stopped}</p>}
-      {job.failed.length > 0 && <Failures rows={job.failed} title={t("job.failed", { n: job.failed.length })} />}
-      <p class="actions">
-        {mayWrite.value && job.status === "stopped" && <Action run={resumeJobs} text={t("job.continue")} />}
-        {mayWrite.value && job.failed.length > 0 && !isActive && <Action run={() => retryDocuments(job.failed.map(([id]) => id)).then(() => dismissJob(job.id))} text={t("job.retry")} />}
-        {mayWrite.value && job.status !== "finished" && job.kind === "add" && job.subjects.length > 0 && <Action run={() => cancelJob(job.id)} text={t("cancel")} />}
-        {!isActive && <button onClick={() => dismissJob(job.id)}>{t("close")}</button>}
-      </p>
-    </section>
-  );
 }
