@@ -63,8 +63,7 @@ class Conversations:
         self, question: str, conversation: str = "", **options: Unpack[QueryOptions]
     ) -> AsyncGenerator[AnswerPiece, None]:
         """Yield an answer in pieces, as `Quipu.stream` does; raises as `ask`. The last piece comes after saving."""
-        earlier = (await self.read(conversation)).exchanges if conversation else ()
-        self.limits.check_room(len(earlier))
+        earlier = await self._last(conversation) if conversation else ()
         if "history" in options:
             raise InvalidInput("A conversation has a history already.", remedy="Leave `history` out.")
         query = build_query(self.components.make_query, question, options)
@@ -94,14 +93,11 @@ class Conversations:
 
     async def read(self, conversation: str) -> ConversationDetails:
         """Return a conversation with all its questions and answers. Raises NotFound."""
-        details = await self._store.conversation(conversation)
-        if details is None or not (self.sees_all or details.conversation.owner == self.owner):
-            raise unknown_conversation(conversation)
-        return details
+        return await self._read(conversation)
 
     async def rename(self, conversation: str, title: str) -> SavedConversation:
         """Give a conversation another title. Raises NotFound, and InvalidInput for a title without letters."""
-        details = await self.read(conversation)
+        details = await self._read(conversation, 0)
         title = one_line(title)
         if not title or len(title) > MAX_NEW_TITLE_LENGTH:
             raise InvalidInput(
@@ -113,7 +109,7 @@ class Conversations:
 
     async def delete(self, conversation: str) -> None:
         """Delete a conversation with all its questions and answers. Raises NotFound."""
-        await self.read(conversation)
+        await self._read(conversation, 0)
         if not await self._store.delete_conversation(conversation):
             raise unknown_conversation(conversation)
 
@@ -126,6 +122,18 @@ class Conversations:
         if self.components.conversations is None:
             raise Unavailable("This store keeps no conversations.", remedy="Ask with `query`, and pass `history`.")
         return self.components.conversations
+
+    async def _read(self, conversation: str, n_last: int | None = None) -> ConversationDetails:
+        details = await self._store.conversation(conversation, n_last)
+        if details is None or not (self.sees_all or details.conversation.owner == self.owner):
+            raise unknown_conversation(conversation)
+        return details
+
+    async def _last(self, conversation: str) -> Sequence[SavedExchange]:
+        """Return the exchanges that a question may refer to. Raises InvalidInput where there is no room for it."""
+        details = await self._read(conversation, MAX_HISTORY_TURNS // 2)
+        self.limits.check_room(details.conversation.n_exchanges)
+        return details.exchanges
 
     async def _save(
         self,
@@ -162,7 +170,7 @@ class Conversations:
 def recent_exchanges(exchanges: Sequence[SavedExchange], max_tokens: int, tokenizer: Tokenizer) -> list[SavedExchange]:
     """Return the last exchanges that a question may refer to, as many as a prompt has room for."""
     recent: list[SavedExchange] = []
-    for exchange in reversed(exchanges[-(MAX_HISTORY_TURNS // 2) :]):
+    for exchange in reversed(exchanges):
         max_tokens -= sum(tokenizer.count(turn.text) for turn in turns_of([exchange]))
         if max_tokens < 0:
             break

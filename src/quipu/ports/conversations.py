@@ -67,8 +67,8 @@ class ConversationStore(Protocol):
         """
         ...
 
-    async def conversation(self, conversation_id: str) -> ConversationDetails | None:
-        """Return a conversation with its exchanges in order, None if there is none."""
+    async def conversation(self, conversation_id: str, n_last: int | None = None) -> ConversationDetails | None:
+        """Return a conversation with its exchanges in order, all or the last ones; None if there is none."""
         ...
 
     async def count_answers(self, documents: Sequence[str]) -> int:

@@ -207,12 +207,20 @@ def test_a_title_is_the_beginning_of_the_question_on_one_line(question: str, tit
 def test_the_history_is_what_was_said_last_as_far_as_there_is_room() -> None:
     answer = SavedAnswer(text="x" * 40, generator="", strategy="", is_supported=True)
     exchanges = [
-        SavedExchange(number=n, question=f"question {n}", asked_at="", answer=None if n == 4 else answer)
-        for n in range(1, 6)
+        SavedExchange(number=n, question=f"question {n}", asked_at="", answer=None if n == 2 else answer)
+        for n in range(1, 4)
     ]
     tokenizer = ByteTokenizer()
     recent = recent_exchanges(exchanges, 1_000, tokenizer)
-    assert [exchange.number for exchange in recent] == [3, 4, 5]
+    assert [exchange.number for exchange in recent] == [1, 2, 3]
     assert [turn.role for turn in turns_of(recent)] == ["user", "assistant", "user", "user", "assistant"]
-    assert [exchange.number for exchange in recent_exchanges(exchanges, 20, tokenizer)] == [4, 5]
+    assert [exchange.number for exchange in recent_exchanges(exchanges, 20, tokenizer)] == [2, 3]
     assert recent_exchanges(exchanges, 5, tokenizer) == []
+
+
+async def test_a_question_sees_the_last_three_exchanges(model_kb: Quipu, llm: ScriptedLLM) -> None:
+    talk = ""
+    for n in range(5):
+        talk = (await model_kb.conversations.ask(f"Who is Ada Lovelace, number {n}?", talk)).conversation
+    sent = [call.request for call in llm.answered if call.kind is RequestKind.REWRITE][-1].messages[-1].text
+    assert [n for n in range(5) if f"number {n}?" in sent] == [1, 2, 3, 4]

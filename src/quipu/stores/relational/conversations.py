@@ -68,7 +68,7 @@ _EXCHANGES = (
     select(_e.number, _e.question, _e.asked_at, _e.answer)
     .join_from(exchange, conversation, _e.conversation == _c.rid)
     .where(_c.id == bindparam("id"))
-    .order_by(_e.number)
+    .order_by(_e.number.desc())
 )
 _DOCUMENTS = ByValues(select(s.document.c.rid, s.document.c.stands_since), s.document.c.id)
 _QUOTING = ByValues(select(_l.exchange).distinct(), _l.document)
@@ -130,8 +130,8 @@ class RelationalConversations:
             lambda connection: [SavedConversation(**row._mapping) for row in connection.execute(query)]
         )
 
-    async def conversation(self, conversation_id: str) -> ConversationDetails | None:
-        return await self.read(lambda connection: _details(connection, conversation_id))
+    async def conversation(self, conversation_id: str, n_last: int | None = None) -> ConversationDetails | None:
+        return await self.read(lambda connection: _details(connection, conversation_id, n_last))
 
     async def count_answers(self, documents: Sequence[str]) -> int:
         def count(connection: Connection) -> int:
@@ -217,7 +217,7 @@ def _earlier_exchanges(connection: Connection, new: NewExchange, conversation_ri
     return None if any(row.answer is None for row in rows) else [row.rid for row in rows]
 
 
-def _details(connection: Connection, conversation_id: str) -> ConversationDetails | None:
+def _details(connection: Connection, conversation_id: str, n_last: int | None) -> ConversationDetails | None:
     if connection.scalar(_RID, {"id": conversation_id}) is None:
         return None
     exchanges = [
@@ -227,9 +227,11 @@ def _details(connection: Connection, conversation_id: str) -> ConversationDetail
             asked_at=row.asked_at,
             answer=None if row.answer is None else _answers().validate_json(row.answer),
         )
-        for row in connection.execute(_EXCHANGES, {"id": conversation_id})
+        for row in connection.execute(_EXCHANGES.limit(n_last), {"id": conversation_id})
     ]
-    return ConversationDetails(conversation=_conversation(connection, conversation_id), exchanges=tuple(exchanges))
+    return ConversationDetails(
+        conversation=_conversation(connection, conversation_id), exchanges=tuple(exchanges[::-1])
+    )
 
 
 def _conversation(connection: Connection, conversation_id: str) -> SavedConversation:

@@ -77,6 +77,11 @@ class ConversationsContract:
             assert details.exchanges[0] == saved.exchanges[0]
             assert details.exchanges[0].answer == _exchange().answer
             assert [exchange.number for exchange in details.exchanges] == [1, 2]
+            for n_last, numbers in ((0, []), (1, [2]), (5, [1, 2])):
+                last = await conversations_of(first).conversation(saved.conversation.id, n_last)
+                assert last is not None
+                assert [exchange.number for exchange in last.exchanges] == numbers
+                assert last.conversation == details.conversation
             assert (details.conversation.title, details.conversation.owner) == ("Who wrote?", "ada")
             assert details.conversation.n_exchanges == 2
 
