@@ -154,7 +154,7 @@ async def walks(world: World) -> AsyncIterator[Figure]:
 
 async def topologies(world: World) -> AsyncIterator[Figure]:
     """Opening, following and filtering the arrays of a store."""
-    async with _store(world) as store:
+    async with open_store(world) as store:
         folder = world.folder / "topology"
         took = await _taken(lambda: _catch_up(LocalTopologyIndex(folder), store))
         n_bytes = sum(path.stat().st_size for path in folder.iterdir())
@@ -210,7 +210,7 @@ async def hierarchies(world: World) -> AsyncIterator[Figure]:
     yield Figure("hierarchy, ancestors of all", "quipu", took)
     forest, first = Forest(aggregation.layers.parents), np.arange(45) * (world.n_entities // 45)
     yield Figure("hierarchy, 45 lowest common ancestors", "quipu", _median(lambda: forest.lca(first, first[::-1])))
-    async with _store(world) as store:
+    async with open_store(world) as store:
         await store.commit(Delta(partition=partition_of(aggregation, [f"e{n + 1}" for n in range(world.n_entities)])))
         questions = [await _taken(lambda: _walked(store, n)) for n in range(REPEATS)]  # noqa: B023
     yield Figure("lca, paths between ten entities in a store", "quipu", _middle(questions))
@@ -321,7 +321,7 @@ def _peers(world: World, damping: float) -> Iterator[tuple[str, Callable[[], Flo
 
 
 @asynccontextmanager
-async def _store(world: World) -> AsyncIterator[RelationalStore]:
+async def open_store(world: World) -> AsyncIterator[RelationalStore]:
     folder = Path(tempfile.mkdtemp(dir=world.folder))  # a store of its own for each case
     backend = SqliteBackend(folder / "index.sqlite", busy_timeout_s=30)
     store = RelationalStore(backend, lease_s=600)
@@ -356,7 +356,7 @@ def _fill(backend: SqliteBackend, world: World) -> None:
         s.entity: ({"rid": n, "key": f"e{n}", "name": f"e{n}"} for n in range(1, world.n_entities + 1)),
         s.name: ({"rid": n, "key": f"e{n}", "anchor": f"e{n}"} for n in range(1, world.n_entities + 1)),
         s.relation: (
-            {"rid": n + 1, "source": int(a), "target": int(b)}
+            {"rid": n + 1, "source": int(a), "target": int(b), "keywords": "[]"}
             for n, (a, b) in enumerate(zip(world.sources, world.targets, strict=True))
         ),
         s.relation_mention: (
