@@ -32,7 +32,8 @@ _MAX_STREAM_S = 3_600.0  # then a client comes back, and its key is checked agai
 _MAX_CHANGES = 64  # that are remembered for clients that come back
 _MAX_NAMED = 100  # documents in one event
 _MAX_JOBS = 100
-_LIVE = (DocumentStatus.READY, DocumentStatus.PARTIAL)
+# A document that is read again is live, too; one that only waits in the queue has no version.
+_PERHAPS_LIVE = tuple(status for status in DocumentStatus if status is not DocumentStatus.QUEUED)
 
 _log = logging.getLogger(__name__)
 _Stamps = tuple[tuple[int, int], ...]
@@ -83,12 +84,11 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a look read: the state, the jobs as they are stored, and the versions of the last updated documents."""
+    """What a look read: the state, the jobs as they are stored, and the last updated documents."""
 
     state: WorkspaceState
     status_by_job: Mapping[str, JobStatus]
-    versions: Mapping[str, int]
-    last_updated: str
+    updated: Mapping[str, tuple[int, str]]
 
     @property
     def id(self) -> str:
@@ -226,7 +226,7 @@ class WorkspaceWatch:
         before = self._reading
         async with self._workspaces.use(self._name) as kb:
             status = await kb.status()
-            versions, last_updated = await _last_updated(kb)
+            updated = await _last_updated(kb)
             jobs = await self._jobs(before)
             status_by_job = {job.id: job for job in await self.states.read(kb, jobs)}
         state = WorkspaceState(
@@ -236,7 +236,7 @@ class WorkspaceWatch:
             derivations=status.derivations,
             jobs=tuple(job for job in status_by_job.values() if not job.finished_at),
         )
-        return _Reading(state, status_by_job, versions, last_updated)
+        return _Reading(state, status_by_job, updated)
 
     async def _jobs(self, before: _Reading | None) -> Sequence[ServerJob]:
         """Return the latest jobs, the newest first, with all that had not finished at the last look."""
@@ -250,11 +250,11 @@ class WorkspaceWatch:
         return list({job.id: job for job in jobs}.values())
 
 
-async def _last_updated(kb: Quipu) -> tuple[Mapping[str, int], str]:
-    """Return the versions of the documents that were updated last, and when the last one was."""
-    listing = DocumentListing(statuses=_LIVE, order=DocumentOrder.UPDATED, k=_MAX_NAMED)
+async def _last_updated(kb: Quipu) -> Mapping[str, tuple[int, str]]:
+    """Return the version and the time of each of the documents that were updated last."""
+    listing = DocumentListing(statuses=_PERHAPS_LIVE, order=DocumentOrder.UPDATED, k=_MAX_NAMED)
     documents = await kb.documents(listing)
-    return {document.id: document.version for document in documents}, documents[0].updated_at if documents else ""
+    return {document.id: (document.version, document.updated_at) for document in documents if document.version}
 
 
 def _events(before: _Reading, after: _Reading) -> list[bytes]:
@@ -275,7 +275,13 @@ def _told(state: DerivationState) -> tuple[Freshness, int]:
 
 def _index_change(before: _Reading, after: _Reading) -> IndexChange | None:
     old, new = before.state, after.state
-    changed = {name: version for name, version in after.versions.items() if before.versions.get(name) != version}
+    last = max((at for _, at in before.updated.values()), default="")
+    # An older document that was not listed before has not changed: others that were listed went.
+    changed = {
+        name: version
+        for name, (version, at) in after.updated.items()
+        if at >= last and before.updated.get(name) != (version, at)
+    }
     if (old.n_documents, old.queue) == (new.n_documents, new.queue) and not changed:
         return None
     added = tuple(name for name, version in changed.items() if version == 1)

@@ -14,7 +14,7 @@ import pytest
 import quipu
 from quipu.errors import NotFound
 from quipu.server import ServerComponents, Workspaces, events
-from quipu.server.events import WorkspaceWatch
+from quipu.server.events import WorkspaceState, WorkspaceWatch
 from quipu.stores.sqlite.server_state import ServerJob
 from tests.unit.server.conftest import http_client
 
@@ -86,6 +86,26 @@ async def test_another_process_is_seen_that_adds_updates_and_removes(server: Ser
         assert await follow("updated") == (["new"], 2)
         await other.remove(["new"])
         assert await follow("n_removed") == (1, 1)
+
+
+def _reading(n_documents: int, documents: dict[str, tuple[int, str]]) -> events._Reading:
+    state = WorkspaceState(revision=1, n_documents=n_documents, queue={}, derivations=(), jobs=())
+    return events._Reading(state, {}, documents)
+
+
+def test_a_document_that_is_listed_because_others_went_has_not_changed() -> None:
+    before = _reading(3, {"new": (1, "2026-02"), "newer": (1, "2026-03")})
+    change = events._index_change(before, _reading(2, {"old": (1, "2026-01"), "newer": (1, "2026-03")}))
+    assert change is not None
+    assert (change.added, change.updated, change.n_removed) == ((), (), 1)
+
+
+def test_a_change_of_too_many_documents_says_that_it_is_not_complete() -> None:
+    documents = {str(n): (1, "2026-01") for n in range(events._MAX_NAMED)}
+    change = events._index_change(_reading(0, {}), _reading(500, documents))
+    assert change is not None
+    assert not change.is_complete
+    assert events._index_change(_reading(500, documents), _reading(500, documents)) is None
 
 
 async def test_a_derivation_that_is_computed_or_dropped_is_told(server: ServerComponents, index: Path) -> None:
