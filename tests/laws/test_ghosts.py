@@ -87,6 +87,17 @@ async def test_no_word_of_a_removed_document_is_left_in_a_saved_conversation(tmp
         assert found(tmp_path / "kb", sorted(people)) == set()
 
 
+async def test_no_word_of_a_removed_document_is_left_in_a_conversation_with_a_model(tmp_path: Path) -> None:
+    people = {words(f"{name} 0")[1] for name in REMOVED}  # the questions may stay
+    async with scripted_engine(tmp_path / "kb", ScriptedLLM(script())) as kb:
+        await kb.add(*map(document, NAMES))
+        talk = await talk_about(kb, REMOVED)
+        answers = [exchange.answer for exchange in (await kb.conversations.read(talk)).exchanges]
+        assert {answer.generator for answer in answers if answer} == {"scripted/chat"}
+        await kb.remove([f"{name}.md" for name in REMOVED])
+    assert found(tmp_path / "kb", [word for word in GONE if word not in people]) == set()
+
+
 async def test_the_law_fails_where_the_answers_of_conversations_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
