@@ -43,6 +43,8 @@ async def compose_answer(
 ) -> Answer:
     """Return the answer: text by a model, checked; without a model quotes, or the statement that nothing was found.
 
+    Where `query.with_answer` is off, there is only the context and the prompt: the text is empty.
+
     `on_text` gets the text in pieces, in order, as they come. Without evidence no model is asked, except if the
     strategy never retrieves anything. If the model fails, or the budget allows no call, the answer is quoted and a note
     says why; with `query.may_fall_back` off the error is raised.
@@ -73,6 +75,8 @@ async def compose_answer(
 
 
 async def _draft(query: Query, answer_input: AnswerInput, llm: LLM | None, on_text: TextSink) -> AnswerDraft:
+    if not query.with_answer:
+        return AnswerDraft(text="", generator=EXTRACTIVE)
     packed = answer_input.packed
     has_evidence = bool(packed.passages or packed.secondary) or not answer_input.evidence.searches_index
     if llm is None or not has_evidence:

@@ -329,8 +329,8 @@ class Query:
     Answering with a model: `language` is the language of the answer ("": the language of the question). `system_prompt`
     replaces the instructions on role and style, but never the instructions on evidence and citations. `user_prompt`
     adds instructions. `history` is the earlier conversation. `may_fall_back` allows an extractive answer if the model
-    is unavailable. If not `with_answer`, no model writes an answer, for callers that need only the context or the
-    prompt.
+    is unavailable. If not `with_answer`, there is no answer, neither written nor quoted, for callers that need only the
+    context or the prompt.
 
     Without `auto_refresh`, a query whose strategy needs a missing derivation raises Stale.
 
