@@ -32,7 +32,7 @@ _MAX_OPEN_RING = 5  # so few equal discs need less space on one ring than around
 class DiscTree:
     """Communities, each after its parent: `parents` [c] are their places in the list, -1 for none.
 
-    `finest` [n] is the finest community of each node, -1 for none.
+    `finest` [n] is the smallest community that each node is in, -1 for none.
     """
 
     parents: Ints
@@ -54,7 +54,7 @@ def lay_out(graph: EdgeList, tree: DiscTree) -> GraphLayout:
     A node without a community lies at the mean of its neighbours that have one; without such a neighbour it is packed
     beside the communities. Equal discs are ordered by their numbers.
     """
-    complete = _with_lone_nodes(graph, tree)
+    complete = _completed(graph, tree)
     depths = _depths(complete.parents)
     discs, radii = _pack_communities(complete, depths)
     ends = _DirectedEdges.of(graph)
@@ -119,16 +119,24 @@ class _Pulls:
     weights: Floats
 
 
-def _with_lone_nodes(graph: EdgeList, tree: DiscTree) -> DiscTree:
-    """Return the tree with a community for each node that neither is in one nor has a neighbour in one."""
-    has_community = tree.finest >= 0
+def _completed(graph: EdgeList, tree: DiscTree) -> DiscTree:
+    """Return the tree in which a disc holds either discs or nodes, and every node has a disc or a neighbour with one.
+
+    Nodes beside the parts of a community become one more part of it.
+    """
+    finest, parents = tree.finest.copy(), tree.parents
+    has_parts = np.append(np.isin(np.arange(len(parents)), parents), False)
+    beside = np.flatnonzero(has_parts[finest])
+    wholes, part = np.unique(finest[beside], return_inverse=True)
+    finest[beside] = len(parents) + part
+    parents = np.concatenate([parents, wholes])
+    has_community = finest >= 0
     is_near = has_community.copy()
     is_near[graph.sources[has_community[graph.targets]]] = True
     is_near[graph.targets[has_community[graph.sources]]] = True
     lone = np.flatnonzero(~is_near)
-    finest = tree.finest.copy()
-    finest[lone] = len(tree.parents) + np.arange(len(lone))
-    return DiscTree(parents=np.concatenate([tree.parents, np.full(len(lone), -1)]), finest=finest)
+    finest[lone] = len(parents) + np.arange(len(lone))
+    return DiscTree(parents=np.concatenate([parents, np.full(len(lone), -1)]), finest=finest)
 
 
 def _depths(parents: Ints) -> Ints:

@@ -1,7 +1,7 @@
 """The map of the graph: where its entities and communities lie, and what is drawn of them at three levels of detail.
 
 The layout is a function of the documents and imports alone, so the map is the same at each visit. It is computed when
-it is first needed, and kept in memory for one revision. Every level is bounded, whatever the size of the graph.
+it is first needed, and kept in memory until the graph changes. Every level is bounded, whatever the size of the graph.
 """
 
 import asyncio
@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
 
 from quipu.algo.edge_list import EdgeList
+from quipu.algo.graph_communities import Community
 from quipu.algo.graph_layout import DiscTree, GraphLayout, Positions, lay_out
-from quipu.derive.community_partition import CommunityPlan, partition_graph, read_community_graph
+from quipu.derive.community_partition import CommunityGraph, partition_graph, read_community_graph
 from quipu.derive.imported_communities import load_communities
 from quipu.engine.graph_pages import GraphPages, RankedGraph
 from quipu.engine.lookups import named_entity
@@ -117,14 +119,16 @@ class GraphMap:
     n_more_edges: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MappedGraph:
     """A graph with its layout. Entities are known by their places in the order of all keys.
 
-    `ids` are those of the communities of `tree`, which are ordered by depth, then by id.
+    `ids` are those of the communities of `tree`, which are ordered by depth, then by id. `source` is a digest of what
+    the layout was computed from.
     """
 
     ranked: RankedGraph
+    source: bytes
     keys: Sequence[str]
     ids: Sequence[str]
     tree: DiscTree
@@ -200,26 +204,43 @@ class GraphMaps(GraphPages):
             if self._mapped is None or self._mapped.ranked is not ranked:
                 graph = await read_community_graph(view, ranked.topology)
                 imported = await load_communities(graph.keys, view, self._components.store)
-                self._mapped = await asyncio.to_thread(
-                    lambda: map_graph(ranked, graph.keys, partition_graph(graph, [], imported))
-                )
+                self._mapped = await asyncio.to_thread(map_graph, ranked, graph, imported, self._mapped)
             return self._mapped
 
 
-def map_graph(ranked: RankedGraph, keys: Sequence[str], plan: CommunityPlan) -> MappedGraph:
-    """Return the layout of a graph with these communities; `keys` are those of its entities, in order."""
-    communities = plan.communities
+def map_graph(
+    ranked: RankedGraph, graph: CommunityGraph, imported: Sequence[Community], earlier: MappedGraph | None = None
+) -> MappedGraph:
+    """Return a graph with its layout: that of an `earlier` one if nothing it depends on has changed."""
+    source = _digest(graph, imported)
+    if earlier is not None and earlier.source == source:
+        return replace(earlier, ranked=ranked)
+    plan = partition_graph(graph, [], imported)
+    keys, communities = graph.keys, plan.communities
     order = sorted(range(len(communities)), key=lambda number: (communities[number].level, plan.ids[number]))
     place_by_number = {number: place for place, number in enumerate(order)} | {-1: -1}
     finest = np.full(len(keys), -1, dtype=np.int64)
     for place, number in enumerate(order):
-        if communities[number].is_finest:
-            finest[communities[number].nodes] = place
+        finest[communities[number].nodes] = place  # imported communities may have entities beside their parts
     parents = np.array([place_by_number[communities[number].parent] for number in order], dtype=np.int64)
     tree = DiscTree(parents=parents, finest=finest)
     sources, targets, weights = ranked.relations
     edges = EdgeList(len(keys), sources, targets, weights.astype(np.float64))
-    return MappedGraph(ranked, keys, [plan.ids[number] for number in order], tree, lay_out(edges, tree))
+    ids = [plan.ids[number] for number in order]
+    return MappedGraph(ranked=ranked, source=source, keys=keys, ids=ids, tree=tree, layout=lay_out(edges, tree))
+
+
+def _digest(graph: CommunityGraph, imported: Sequence[Community]) -> bytes:
+    """Return a digest of a graph and its imported communities."""
+    content = blake2b("\0".join(graph.keys).encode("utf-8", "surrogatepass"))
+    arrays: list[npt.NDArray[np.generic]] = []
+    for edges in (graph.relations, graph.edges):
+        arrays += [edges.sources, edges.targets, edges.weights]
+    for community in imported:
+        arrays += [np.array([community.parent, community.is_finest]), community.nodes]
+    for array in arrays:
+        content.update(f"\0{len(array)} ".encode() + array.tobytes())
+    return content.digest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,13 +319,8 @@ def _communities(graph: MappedGraph, query: MapQuery, allowed: Bools) -> _Nodes:
     for depth in range(around.shape[1]):
         nodes = node_by_community[around[:, depth]]
         node_by_entity[entities[nodes >= 0]] = nodes[nodes >= 0]
-    return _Nodes(
-        places=places,
-        sizes=sizes[places],
-        strongest=graph.ranked.entities[best[places]],
-        node_by_entity=node_by_entity,
-        n_more=n_more,
-    )
+    strongest = graph.ranked.entities[best[places]]
+    return _Nodes(places=places, sizes=sizes[places], strongest=strongest, node_by_entity=node_by_entity, n_more=n_more)
 
 
 def _entities_in_box(graph: MappedGraph, query: MapQuery, allowed: Bools) -> _Nodes:
@@ -330,13 +346,8 @@ def _entities(graph: MappedGraph, places: Ints, max_nodes: int) -> _Nodes:
     drawn = places[:max_nodes]
     node_by_entity = np.full(len(graph.keys), -1, dtype=np.int64)
     node_by_entity[drawn] = np.arange(len(drawn))
-    return _Nodes(
-        places=drawn,
-        sizes=graph.ranked.degrees[drawn],
-        strongest=drawn,
-        node_by_entity=node_by_entity,
-        n_more=len(places) - len(drawn),
-    )
+    sizes, n_more = graph.ranked.degrees[drawn], len(places) - len(drawn)
+    return _Nodes(places=drawn, sizes=sizes, strongest=drawn, node_by_entity=node_by_entity, n_more=n_more)
 
 
 def _in_box(centres: Positions, radii: Positions | None, box: Box | None) -> Bools:

@@ -116,6 +116,15 @@ def test_isolated_nodes_have_places_of_their_own(n: int) -> None:
         assert n < 2 or _distances(layout.nodes).min() > 2 * NODE_RADIUS
 
 
+def test_nodes_beside_the_parts_of_a_community_lie_inside_it_and_outside_its_parts() -> None:
+    tree = DiscTree(parents=np.array([-1, 0, 0]), finest=np.array([1, 1, 1, 2, 2, 0, 0, 0]))
+    layout = lay_out(_isolated(8), tree)
+    for node in (5, 6, 7):
+        distances = np.hypot(*(layout.communities - layout.nodes[node]).T)
+        assert distances[0] + NODE_RADIUS <= layout.radii[0] + _TOLERANCE
+        assert (distances[1:] >= layout.radii[1:] + NODE_RADIUS - _TOLERANCE).all()
+
+
 def test_few_equal_discs_share_one_ring() -> None:
     tree = DiscTree(parents=np.full(3, -1), finest=np.array([0, 0, 1, 1, 2, 2]))
     layout = lay_out(_isolated(6), tree)

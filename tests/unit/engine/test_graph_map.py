@@ -76,6 +76,19 @@ async def test_the_same_documents_have_the_same_map_whatever_the_history(kb: Qui
             assert _drawn(await other.graph_map(query)) == _drawn(await kb.graph_map(query))
 
 
+async def test_the_layout_is_kept_until_the_graph_changes(kb: Quipu) -> None:
+    before = await kb.graph_map()
+    layout = kb._mapped.layout if kb._mapped else None
+    await publish(kb._components.store, document("empty", passage("It names nothing.")))
+    after = await kb.graph_map()
+    assert after.revision > before.revision
+    assert kb._mapped
+    assert kb._mapped.layout is layout
+    await publish(kb._components.store, document("new", passage("Zug.", entity("Zug"))))
+    assert (await kb.graph_map()).n_entities == before.n_entities + 1
+    assert kb._mapped.layout is not layout
+
+
 async def test_every_level_is_bounded(tmp_path: Path) -> None:
     async with engine(tmp_path / "kb") as kb:
         await publish(kb._components.store, *_documents(10_000, per_document=25))
