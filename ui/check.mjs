@@ -60,7 +60,7 @@ function checkBuild() {
   const script = start.filter((name) => name.endsWith(".js"));
   const graph = names.filter((name) => /assets\/(?:graph|sigma|renderer)[^/]*\.js$/.test(name));
   const total = files(BUILD).reduce((sum, name) => sum + statSync(join(BUILD, name)).size, 0);
-  const weights = { start: weight(script), graph: weight(graph), total, requests: start.length + 3 };
+  const weights = { start: weight(script), graph: weight(graph), total, requests: start.length + 3 }; // and the page itself, who asks, and how large the index is
   for (const [name, limit] of Object.entries(BUDGETS)) {
     console.log(`${name.padEnd(9)} ${weights[name].toLocaleString("en").padStart(9)}   at most ${limit.toLocaleString("en")}`);
     if (weights[name] > limit) found.push(`${name}: ${weights[name]} is more than ${limit}`);

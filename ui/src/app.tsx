@@ -1,6 +1,6 @@
 // App: the frame of the page around the view that the address names.
 
-import { computed, effect, signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { render, type ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { isOnline, needsKey, request, type Problem } from "./api";
@@ -8,20 +8,16 @@ import { Ask } from "./pages/ask";
 import { Dialog, ProblemNotice, Toasts, Waiting, asProblem, useLoaded } from "./parts";
 import { go, href, route } from "./route";
 import { LANGUAGES, language, setLanguage, startLanguage, t, type Key, type Language } from "./words";
-import type { Session } from "./types";
+import { loadSession, session, workspaces } from "./session";
 import "./style.css";
 
-/** Who uses the page. A key that only reads sees no buttons that write. */
-export const session = signal<Session | undefined>(undefined);
-export const mayWrite = computed(() => session.value !== undefined && session.value.permission !== "read");
-export const isAdmin = computed(() => session.value?.permission === "admin");
-
-/** The workspaces that the key opens. */
-export const workspaces = signal<string[]>([]);
 
 // A view is loaded when it is first shown; the start needs only "Ask".
 const VIEWS: Record<string, ComponentType | (() => Promise<ComponentType>)> = {
   ask: Ask,
+  compare: lazily(() => import("./pages/compare").then((view) => view.Compare)),
+  why: lazily(() => import("./pages/why").then((view) => view.Why)),
+  entities: lazily(() => import("./pages/entity").then((view) => view.Entities)),
   documents: lazily(() => import("./pages/documents").then((view) => view.Documents)),
   settings: lazily(() => import("./pages/settings").then((view) => view.Settings)),
 };
@@ -29,6 +25,8 @@ const VIEWS: Record<string, ComponentType | (() => Promise<ComponentType>)> = {
 const LINKS: { page: string; word: Key; key: string }[] = [
   { page: "ask", word: "nav.ask", key: "a" },
   { page: "documents", word: "nav.documents", key: "d" },
+  { page: "compare", word: "nav.compare", key: "c" },
+  { page: "entities", word: "nav.entities", key: "e" },
   { page: "settings", word: "nav.settings", key: "s" },
 ];
 
@@ -63,13 +61,9 @@ function App() {
 
 async function startSession(): Promise<void> {
   if (needsKey.value) return;
-  const [who] = await Promise.all([request<Session>("GET", "api/v1/session"), loadWorkspaces()]);
+  const who = await loadSession();
   if (!route.value.workspace) go(`#/workspaces/${encodeURIComponent(workspaces.value[0] ?? "default")}/ask`, true);
   session.value = who;
-}
-
-export async function loadWorkspaces(): Promise<void> {
-  workspaces.value = (await request<{ name: string }[]>("GET", "api/v1/workspaces")).map((workspace) => workspace.name);
 }
 
 function View() {

@@ -1,7 +1,7 @@
 // Jobs: work of the server for this workspace, how far it is, what it costs, and what failed.
 
 import { useEffect, useRef } from "preact/hooks";
-import { mayWrite } from "./app";
+import { mayWrite } from "./session";
 import { Action, Failures, announce } from "./parts";
 import { duration, money, number, t, type Key } from "./words";
 import { cancelJob, dismissJob, jobs, resumeJobs, retryDocuments } from "./work";

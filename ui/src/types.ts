@@ -136,7 +136,7 @@ export interface Strategy {
 export interface Session {
   name: string;
   permission: "read" | "write" | "admin";
-  workspaces: string[];
+  opens: string[]; // the workspaces there are for it
   expires: string;
 }
 
@@ -288,4 +288,51 @@ export interface Exchange {
   question: string;
   asked_at: string;
   answer: SavedAnswer | null;
+}
+
+export interface RankedChunk {
+  id: string;
+  document_id: string;
+  title: string;
+  score: number;
+  reason: string;
+}
+
+export interface StrategyResult {
+  strategy: string;
+  answer: Answer | null;
+  error: string;
+  chunks: RankedChunk[];
+  n_chunks: number;
+  n_context_tokens: number;
+  n_calls: number;
+  ms: number;
+}
+
+export interface Chain {
+  seed: string;
+  kind: string;
+  start: string;
+  steps: { source: string; relation: string; target: string; description: string }[];
+}
+
+export interface ExplainedChunk {
+  id: string;
+  document_id: string;
+  title: string;
+  text: string;
+  rank: number;
+  score: number;
+  reason: string;
+  supporting_hits: { kind: string; id: string; name: string; rank: number; reason: string; connection: string }[];
+  chains: Chain[];
+}
+
+export interface Explanation {
+  strategy: string;
+  n_chunks: number;
+  ranks_passages: boolean;
+  seeds: Seed[];
+  chunks: ExplainedChunk[];
+  notes: string[];
 }

@@ -155,11 +155,15 @@ class SessionKey(WireBody):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """Who sends these requests: the name of the key, what it allows, and the workspaces it opens (none: all)."""
+    """Who sends these requests: the name of the key and what it allows.
+
+    `workspaces` are those it is limited to (none: no limit), `opens` those that it can use now.
+    """
 
     name: str
     permission: Permission
     workspaces: tuple[str, ...]
+    opens: tuple[str, ...]
     expires: str
 
 
@@ -167,7 +171,7 @@ class Session:
 async def open_session(call: Call, body: SessionKey) -> Response:
     """Keep the key in a cookie that no script can read, so that a browser sends it. No key is needed to ask for it."""
     key = call.server.access.holder(body.key, call.request)
-    response = json_response(_session(key))
+    response = json_response(_session(call, key))
     response.set_cookie(
         COOKIE, body.key, path="/", httponly=True, samesite="strict", secure=call.request.url.scheme == "https"
     )
@@ -177,7 +181,7 @@ async def open_session(call: Call, body: SessionKey) -> Response:
 @operation("GET", "/api/v1/session", Permission.READ)
 async def show_session(call: Call) -> Session:
     """Return whose key this is, and what it allows."""
-    return _session(call.caller)
+    return _session(call, call.caller)
 
 
 @operation("DELETE", "/api/v1/session", None, status=204)
@@ -188,8 +192,11 @@ async def close_session() -> Response:
     return response
 
 
-def _session(key: AccessKey) -> Session:
-    return Session(name=key.name, permission=key.permission, workspaces=key.workspaces, expires=key.expires)
+def _session(call: Call, key: AccessKey) -> Session:
+    opens = tuple(name for name in call.server.workspaces.names() if key.opens(name))
+    return Session(
+        name=key.name, permission=key.permission, workspaces=key.workspaces, opens=opens, expires=key.expires
+    )
 
 
 @operation("GET", f"{WORKSPACE}/status", Permission.READ)

@@ -296,7 +296,7 @@ function Conversations({ chosen, close }: { chosen: string; close: () => void })
                 </li>
               ))}
             </ul>
-            {next && <button onClick={() => setCursors([...cursors, next])}>{t("talk.more")}</button>}
+            {next && <button onClick={() => setCursors([...cursors, next])}>{t("showMore")}</button>}
             {removing && (
               <Confirm title={t("talk.deleteTitle")} action={t("talk.deleteAction")} close={() => setRemoving(undefined)} run={() => remove(removing.id)}>
                 <p dir="auto">{removing.title}</p>

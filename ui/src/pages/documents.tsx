@@ -1,7 +1,7 @@
 // Documents: what the workspace holds, adding to it with honest progress, and taking out of it.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { mayWrite } from "../app";
+import { mayWrite } from "../session";
 import { get, type Problem } from "../api";
 import { JobList } from "../jobs";
 import { Action, Await, Confirm, Dialog, Empty, Facts, Failures, N_FAILURES, ProblemNotice, Waiting, announce, asProblem, say, useLoaded } from "../parts";

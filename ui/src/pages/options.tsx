@@ -18,9 +18,13 @@ const listed = signal<StrategyList>({ strategies: [], options: [] });
 /** Return the strategies of the server with their options, loaded once; none until then. */
 export function useStrategies(): Strategy[] {
   useEffect(() => {
-    if (!listed.value.strategies.length) void request<StrategyList>("GET", "api/v1/strategies").then((all) => (listed.value = all), () => {});
+    if (!listed.value.strategies.length) requestIdleCallback(loadStrategies); // after what a person waits for
   }, []);
   return listed.value.strategies;
+}
+
+function loadStrategies(): void {
+  request<StrategyList>("GET", "api/v1/strategies").then((all) => (listed.value = all), () => {});
 }
 
 const FILTERS = ["documents", "where", "after", "before"] as const;

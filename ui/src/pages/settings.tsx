@@ -1,7 +1,7 @@
 // Settings and usage: what is in force, what models cost, what is derived, and how other programs ask this workspace.
 
 import { useEffect, useState } from "preact/hooks";
-import { isAdmin, loadWorkspaces, mayWrite, session, workspaces } from "../app";
+import { isAdmin, loadSession, mayWrite, session, workspaces } from "../session";
 import { get, post, query, request, workspaceUrl, type Problem } from "../api";
 import { JobList } from "../jobs";
 import { Action, Await, Confirm, Facts, ProblemNotice, Tabs, Waiting, announce, asProblem, say, useLoaded } from "../parts";
@@ -326,7 +326,7 @@ function Workspaces() {
     const form = event.currentTarget as HTMLFormElement;
     const name = String(new FormData(form).get("name")).trim();
     request("POST", "api/v1/workspaces", { name })
-      .then(loadWorkspaces)
+      .then(loadSession)
       .then(
         () => (setProblem(undefined), form.reset(), say(t("workspaces.created", { name }))),
         (error) => setProblem(asProblem(error)),
@@ -365,7 +365,7 @@ function Workspaces() {
 function Deletion({ name, close }: { name: string; close: () => void }) {
   const run = async () => {
     await request("DELETE", `api/v1/workspaces/${encodeURIComponent(name)}`);
-    await loadWorkspaces();
+    await loadSession();
     say(t("workspaces.deleted", { name }));
     if (name === route.value.workspace) go(`#/workspaces/${encodeURIComponent(workspaces.value[0] ?? "default")}/settings`, true);
   };

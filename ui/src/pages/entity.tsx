@@ -1,0 +1,204 @@
+// Entities: a list of names to search in, and what the documents say about one of them.
+
+import { useState } from "preact/hooks";
+import { get } from "../api";
+import { shortened } from "../markdown";
+import { Await, Empty, Facts, useLoaded } from "../parts";
+import { go, href, route } from "../route";
+import { number, t } from "../words";
+import type { Chunk, Entity, Relation } from "../types";
+import { DocumentId, citedAt } from "./answer";
+
+const PAGE = 50;
+
+export function Entities() {
+  const { subject, workspace, params } = route.value;
+  return subject ? <EntityView key={`${workspace} ${subject}`} name={subject} /> : <EntityList key={`${workspace} ${params}`} />;
+}
+
+interface EntityPage {
+  entities: Entity[];
+  n_total: number;
+  cursor: string;
+}
+
+function EntityList() {
+  const { params } = route.value;
+  const [prefix, type] = [params.get("prefix") ?? "", params.get("type") ?? ""];
+  const [cursors, setCursors] = useState([""]);
+  const loaded = useLoaded((abort) => Promise.all(cursors.map((cursor) => get<EntityPage>("/entities", { prefix, type, k: PAGE, cursor }, abort))), cursors.length);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    go(href("entities", "", { prefix: String(new FormData(event.currentTarget as HTMLFormElement).get("prefix")).trim(), type }));
+  };
+  return (
+    <div class="entities">
+      <h1>{t("nav.entities")}</h1>
+      <form class="row" role="search" onSubmit={submit}>
+        <label class="hidden" for="prefix">
+          {t("entity.prefix")}
+        </label>
+        <input id="prefix" name="prefix" defaultValue={prefix} placeholder={t("entity.prefix")} dir="auto" />
+        <button>{t("search")}</button>
+        {type && (
+          <a class="button" href={href("entities", "", { prefix })}>
+            {type} ✕
+          </a>
+        )}
+      </form>
+      <Await from={loaded}>
+        {(pages) => {
+          const entities = pages.flatMap((page) => page.entities);
+          const next = pages.at(-1)!.cursor;
+          if (!entities.length) return <Empty title={t("nothing")} />;
+          return (
+            <>
+              <p class="small">{t("count.entities", { n: pages[0]!.n_total })}</p>
+              <ul class="entity-list">
+                {entities.map((entity) => (
+                  <li key={entity.key}>
+                    <a href={href("entities", entity.key)} dir="auto">
+                      {entity.name}
+                    </a>{" "}
+                    <a class="small" href={href("entities", "", { prefix, type: entity.type })}>
+                      {entity.type}
+                    </a>{" "}
+                    <span class="small">{t("count.relations", { n: entity.degree })}</span>
+                    <p class="small" dir="auto">
+                      {shortened(entity.description, 160)}
+                    </p>
+                  </li>
+                ))}
+              </ul>
+              {next && <button onClick={() => setCursors([...cursors, next])}>{t("showMore")}</button>}
+            </>
+          );
+        }}
+      </Await>
+    </div>
+  );
+}
+
+interface EntityDetails {
+  entity: Entity;
+  chunks: [Chunk, number][];
+  claims: { id: string; description: string }[];
+}
+
+function EntityView({ name }: { name: string }) {
+  const loaded = useLoaded((abort) => get<EntityDetails>(`/entities/${encodeURIComponent(name)}`, {}, abort), name);
+  return (
+    <Await from={loaded}>
+      {({ entity, chunks, claims }) => (
+        <div class="entity">
+          <h1 dir="auto">{entity.name}</h1>
+          <Facts
+            rows={[
+              [t("entity.type"), <a href={href("entities", "", { type: entity.type })}>{entity.type}</a>],
+              ...(entity.aliases.length ? [[t("entity.aliases"), entity.aliases.join(" · ")] as [string, string]] : []),
+              [t("entity.mentions"), t("entity.mentionsIn", { n: entity.n_mentions, chunks: entity.n_chunks })],
+            ]}
+          />
+          <p class="actions">
+            <a class="button" href={href("graph", entity.key)}>
+              {t("entity.onGraph")}
+            </a>
+            <a class="button" href={href("ask", "", { q: t("entity.question", { name: entity.name }) })}>
+              {t("entity.ask")}
+            </a>
+          </p>
+          <ul class="descriptions">
+            {entity.description
+              .split("\n")
+              .filter(Boolean)
+              .map((line) => (
+                <li key={line} dir="auto">
+                  {line}
+                </li>
+              ))}
+          </ul>
+          <Mentions chunks={chunks} />
+          <Relations entity={entity} />
+          {claims.length > 0 && (
+            <section>
+              <h2>{t("entity.claims")}</h2>
+              <ul>
+                {claims.map((claim) => (
+                  <li key={claim.id} dir="auto">
+                    {claim.description}
+                  </li>
+                ))}
+              </ul>
+            </section>
+          )}
+        </div>
+      )}
+    </Await>
+  );
+}
+
+/** Where the documents name the entity: a bar as long as it is often named, and the passages. */
+function Mentions({ chunks }: { chunks: [Chunk, number][] }) {
+  const byDocument = new Map<string, { n: number; chunks: Chunk[] }>();
+  for (const [chunk, n] of chunks) {
+    const row = byDocument.get(chunk.document_id) ?? { n: 0, chunks: [] };
+    byDocument.set(chunk.document_id, { n: row.n + n, chunks: [...row.chunks, chunk] });
+  }
+  const most = Math.max(...[...byDocument.values()].map((row) => row.n), 1);
+  return (
+    <section>
+      <h2>{t("entity.documents", { n: byDocument.size })}</h2>
+      <ul class="strip">
+        {[...byDocument].map(([id, row]) => (
+          <li key={id}>
+            <meter min={0} max={most} value={row.n} aria-label={t("entity.mentionsOf", { n: row.n })} />
+            <span>
+              {row.chunks.slice(0, 5).map((chunk, index) => (
+                <a key={chunk.id} href={citedAt({ document_id: id, start: chunk.start, end: chunk.end })}>
+                  {index ? ` ${number(index + 1)}` : <DocumentId id={id} />}
+                </a>
+              ))}
+              <span class="small"> {number(row.n)}</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+interface NeighbourPage {
+  neighbours: [Relation, Entity][];
+  n_total: number;
+  cursor: string;
+}
+
+function Relations({ entity }: { entity: Entity }) {
+  const [cursors, setCursors] = useState([""]);
+  const loaded = useLoaded((abort) => Promise.all(cursors.map((cursor) => get<NeighbourPage>(`/neighbours/${encodeURIComponent(entity.key)}`, { k: PAGE, cursor }, abort))), cursors.length);
+  return (
+    <section>
+      <h2>{t("count.relations", { n: entity.degree })}</h2>
+      <Await from={loaded}>
+        {(pages) => {
+          const next = pages.at(-1)!.cursor;
+          return (
+            <>
+              <ul class="relation-list">
+                {pages
+                  .flatMap((page) => page.neighbours)
+                  .map(([relation, other]) => (
+                    <li key={relation.id} dir="auto">
+                      <a href={href("entities", other.key)}>{other.name}</a> <span class="small">{other.type}</span>
+                      <p class="small">{shortened(relation.description, 300)}</p>
+                    </li>
+                  ))}
+              </ul>
+              {next && <button onClick={() => setCursors([...cursors, next])}>{t("showMore")}</button>}
+            </>
+          );
+        }}
+      </Await>
+    </section>
+  );
+}
