@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { mayWrite } from "./session";
 import { Action, Failures, announce } from "./parts";
 import { duration, money, number, t, type Key } from "./words";
-import { cancelJob, dismissJob, jobs, resumeJobs, retryDocuments } from "./work";
+import { cancelJob, dismissJob, isActive, jobs, resumeJobs, retryDocuments } from "./work";
 import type { Job, Status } from "./types";
 
 const MAX_JOBS = 10; // shown at once
@@ -25,9 +25,9 @@ export function JobList({ currency }: { currency?: string }) {
   );
 }
 
-function titleOf({ kind, subjects }: Job): string {
-  if (kind === "refresh") return t("job.refresh", { names: subjects.join(", ") });
-  return subjects.length ? t("job.add", { n: subjects.length }) : t("job.queue");
+function titleOf({ kind, subjects, n_subjects }: Job): string {
+  if (kind === "refresh") return subjects.length ? t("job.refresh", { names: subjects.join(", ") }) : t("job.refreshAll");
+  return n_subjects ? t("job.add", { n: n_subjects }) : t("job.queue");
 }
 
 const WAITING: Status[] = ["queued", "parsing", "extracting", "removing"];
@@ -46,22 +46,22 @@ function outcome(job: Job): string {
 function JobCard({ job, currency }: { job: Job; currency?: string }) {
   const { nDone, nTotal } = counts(job);
   const title = titleOf(job);
-  const isActive = job.status === "waiting" || job.status === "running";
+  const isWorking = isActive(job);
   const stage = STAGES.includes(job.stage) ? t(`job.stage.${job.stage}` as Key) : job.stage;
   return (
-    <section class="card job" aria-label={title} aria-busy={isActive}>
+    <section class="card job" aria-label={title} aria-busy={isWorking}>
       <h2>
         {title} <span class={`badge ${job.status}`}>{t(`job.${job.status}`)}</span>
       </h2>
-      {isActive && <progress aria-label={title} {...(nTotal ? { max: nTotal, value: nDone } : {})} />}
+      {isWorking && <progress aria-label={title} {...(nTotal ? { max: nTotal, value: nDone } : {})} />}
       <p class="small">
         {[
           nTotal > 0 && t("job.documents", { n: nTotal, done: nDone }),
-          nTotal > 0 && !isActive && outcome(job),
-          isActive && stage && `${stage}: ${t("job.units", { n: job.n_total, done: job.n_done })}`,
+          nTotal > 0 && !isWorking && outcome(job),
+          isWorking && stage && `${stage}: ${t("job.units", { n: job.n_total, done: job.n_done })}`,
           job.tokens > 0 && t("count.tokens", { n: job.tokens }),
           job.cost > 0 && money(job.cost, currency),
-          isActive && job.seconds_left !== null && t("job.left", { time: duration(job.seconds_left * 1_000) }),
+          isWorking && job.seconds_left !== null && t("job.left", { time: duration(job.seconds_left * 1_000) }),
         ]
           .filter(Boolean)
           .join(" · ")}
@@ -70,9 +70,9 @@ function JobCard({ job, currency }: { job: Job; currency?: string }) {
       {job.failed.length > 0 && <Failures rows={job.failed} title={t("job.failed", { n: job.failed.length })} />}
       <p class="actions">
         {mayWrite.value && job.status === "stopped" && <Action run={resumeJobs} text={t("job.continue")} />}
-        {mayWrite.value && job.failed.length > 0 && !isActive && <Action run={() => retryDocuments(job.failed.map(([id]) => id)).then(() => dismissJob(job.id))} text={t("job.retry")} />}
-        {mayWrite.value && job.status !== "finished" && job.kind === "add" && job.subjects.length > 0 && <Action run={() => cancelJob(job.id)} text={t("cancel")} />}
-        {!isActive && <button onClick={() => dismissJob(job.id)}>{t("close")}</button>}
+        {mayWrite.value && job.failed.length > 0 && !isWorking && <Action run={() => retryDocuments(job.failed.map(([id]) => id)).then(() => dismissJob(job.id))} text={t("job.retry")} />}
+        {mayWrite.value && (isWorking || job.status === "stopped") && (job.kind === "refresh" || job.n_subjects > 0) && <Action run={() => cancelJob(job.id)} text={t("cancel")} />}
+        {!isWorking && <button onClick={() => dismissJob(job.id)}>{t("close")}</button>}
       </p>
     </section>
   );

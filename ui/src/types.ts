@@ -167,9 +167,10 @@ export interface Relation {
 export interface Job {
   id: string;
   kind: "add" | "refresh";
-  status: "waiting" | "running" | "stopped" | "finished";
+  status: "waiting" | "running" | "stopped" | "finished" | "cancelled";
   created_at: string;
   finished_at: string;
+  n_subjects: number;
   subjects: string[];
   documents: Partial<Record<Status, number>>;
   failed: [string, string][];
@@ -206,6 +207,7 @@ export interface RemovalPreview {
   n_relations_changed: number;
   n_reports: number;
   n_replies: number;
+  n_answers: number;
   entities: Entity[];
 }
 

@@ -8,8 +8,7 @@ import type { Added, Estimate, Job, Range } from "./types";
 
 const MAX_FILES = 200; // of one request
 const MAX_BYTES = 16_000_000; // of one request, unless a single file is larger
-const POLL_MS = 1_000; // between two looks at jobs that run
-const N_JOBS = 30;
+const RETRY_MS = 5_000; // until a stream that was refused is asked for again
 
 /** A file to be added; its name is its path from the folder that was chosen. */
 export interface NamedFile {
@@ -30,17 +29,14 @@ export interface Upload {
 }
 
 export const uploads = signal<Upload[]>([]);
-/** The latest jobs of the workspace: those that are not finished, and those that this page saw at work. */
+/** The jobs of the workspace that have not ended, and those that ended while this page was open. */
 export const jobs = signal<Job[]>([]);
 /** Counts the changes of the documents, so that a list of them knows when to load again. */
 export const changes = signal(0);
 
 const files = new Map<string, NamedFile[]>(); // of an upload, those that the server does not have yet
 const requests = new Map<string, XMLHttpRequest>();
-const watched = new Set<string>(); // jobs that this page saw at work
-const tabs = new BroadcastChannel(`quipu ${new URL(".", location.href)}`);
-let timer = 0;
-let shown = ""; // the workspace of `jobs`
+let followed = ""; // the stream that `jobs` come from
 
 /** Send files to the workspace that is shown; `uploads` tells how far they are. */
 export function upload(chosen: NamedFile[]): void {
@@ -200,69 +196,91 @@ addEventListener("beforeunload", (event) => {
   if (uploads.value.some((other) => other.state === "sending")) event.preventDefault();
 });
 
-// Jobs. The list is asked again only while a job runs, when another tab changes something, and when the page is shown again.
+// Jobs. One stream of the server tells what changes in the workspace, whoever changes it, while a view that needs it is open.
 
-/** Show a job that this page began. */
+interface WorkspaceState {
+  revision: number;
+  queue: Record<string, number>;
+  jobs: Job[];
+}
+
+/** Follow the workspace that is shown; returns how to end that. A page in the background does not follow: a browser has few connections. */
+export function followWorkspace(): () => void {
+  const url = workspaceUrl("/events");
+  let source: EventSource | undefined;
+  let timer = 0;
+  let known = "";
+  const start = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = undefined;
+    if (document.hidden) return;
+    let nFailures = 0;
+    source = new EventSource(url);
+    source.onopen = () => ((isOnline.value = true), (nFailures = 0));
+    source.onerror = () => {
+      if (++nFailures > 1) isOnline.value = false; // a stream ends now and then: the browser comes back by itself
+      if (source?.readyState === EventSource.CLOSED) timer = window.setTimeout(start, RETRY_MS);
+    };
+    on("state", ({ revision, queue, jobs: unfinished }: WorkspaceState) => {
+      const state = JSON.stringify([revision, queue]);
+      if (known && state !== known) changes.value++;
+      known = state;
+      void replaceJobs(url, unfinished);
+    });
+    on("index", () => changes.value++);
+    on("derivation", () => changes.value++);
+    on("job", watch);
+    on("problem", () => source?.close());
+  };
+  const on = <T>(name: string, use: (value: T) => void) => source!.addEventListener(name, (event) => use(JSON.parse((event as MessageEvent).data) as T));
+  if (url !== followed) jobs.value = [];
+  followed = url;
+  document.addEventListener("visibilitychange", start);
+  start();
+  return () => {
+    document.removeEventListener("visibilitychange", start);
+    clearTimeout(timer);
+    source?.close();
+  };
+}
+
+/** Show the jobs that have not ended, and how those ended that were shown as running. */
+async function replaceJobs(url: string, unfinished: Job[]): Promise<void> {
+  const others = jobs.value.filter((job) => !unfinished.some((other) => other.id === job.id));
+  const ended = await Promise.all(others.map((job) => (isActive(job) ? get<Job>(`/jobs/${job.id}`).catch(() => undefined) : job)));
+  if (url === followed) jobs.value = sorted([...unfinished, ...ended.filter((job) => job !== undefined)]);
+}
+
+/** Show a job, or how far it is now. */
 export function watch(job: Job): void {
-  watched.add(job.id);
-  jobs.value = [job, ...jobs.value.filter((other) => other.id !== job.id)];
-  plan();
+  const before = jobs.value.find((other) => other.id === job.id);
+  jobs.value = sorted([job, ...jobs.value.filter((other) => other.id !== job.id)]);
+  if (before && JSON.stringify([before.status, before.documents]) !== JSON.stringify([job.status, job.documents])) changes.value++;
 }
 
-/** Look at the jobs of the workspace now, and again while one of them runs. */
-export async function lookAtJobs(): Promise<void> {
-  const { workspace } = route.value;
-  if (workspace !== shown) {
-    shown = workspace;
-    watched.clear();
-    jobs.value = [];
-  }
-  try {
-    const unfinished = await get<Job[]>("/jobs", { unfinished: true, k: N_JOBS });
-    if (workspace !== route.value.workspace) return;
-    const ended = jobs.value.filter((job) => watched.has(job.id) && !unfinished.some((other) => other.id === job.id));
-    const finished = await Promise.all(ended.map((job) => (isActive(job) || job.stopped ? get<Job>(`/jobs/${job.id}`) : job)));
-    for (const job of unfinished) watched.add(job.id);
-    update([...unfinished, ...finished]);
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    if (error.status === 404) jobs.value = [];
-  }
-  plan();
+function sorted(list: Job[]): Job[] {
+  return list.sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
 }
 
-function update(next: Job[]): void {
-  const progress = (list: Job[]) => JSON.stringify(list.map((job) => [job.id, job.status, job.documents, job.failed.length]).sort());
-  const isNew = progress(next) !== progress(jobs.value);
-  jobs.value = next.sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
-  if (isNew) changes.value++;
-}
-
-function isActive(job: Job): boolean {
+/** Whether a job is not at its end. */
+export function isActive(job: Job): boolean {
   return job.status === "waiting" || job.status === "running";
-}
-
-function plan(): void {
-  clearTimeout(timer);
-  if (jobs.value.some(isActive) && !document.hidden) timer = window.setTimeout(() => void lookAtJobs(), POLL_MS);
 }
 
 /** Take a finished job off the page. */
 export function dismissJob(id: string): void {
-  watched.delete(id);
   jobs.value = jobs.value.filter((job) => job.id !== id);
 }
 
 export async function cancelJob(id: string): Promise<void> {
-  await post<Job>(`/jobs/${id}/cancel`);
-  await lookAtJobs();
+  watch(await post<Job>(`/jobs/${id}/cancel`));
   changed();
 }
 
 /** Work through the queue: for example after a budget was raised. */
 export async function resumeJobs(): Promise<void> {
   watch(await post<Job>("/resume"));
-  await lookAtJobs();
 }
 
 /** Read failed documents again, and the failed chunks of partly read ones. */
@@ -291,15 +309,7 @@ export function documentUrl(id: string): string {
   return workspaceUrl("/documents/") + encodeURIComponent(id).replaceAll("%2F", "/");
 }
 
-/** Say that documents changed, here and in other tabs. */
+/** Say that documents changed; the stream tells it to other pages. */
 export function changed(): void {
   changes.value++;
-  tabs.postMessage(route.value.workspace);
 }
-
-tabs.addEventListener("message", (event) => {
-  if (event.data !== route.value.workspace) return;
-  changes.value++;
-  void lookAtJobs();
-});
-addEventListener("visibilitychange", () => document.hidden || void lookAtJobs());

@@ -157,17 +157,39 @@ test("a reload in the middle of an upload tells how many files are missing", asy
   assert.equal(await page.locator(".interrupted").count(), 0);
 });
 
-test("two tabs stay in step", async () => {
+test("two tabs stay in step, also those of two people", async () => {
   const first = await open(browser, server.address, VIEW);
   const second = await first.context().newPage();
   await second.goto(`${server.address}/${VIEW}`);
-  await second.waitForSelector(ROW);
-  await first.waitForSelector(ROW);
-  await first.setInputFiles("[name=files]", [file("both.md", "# Seen by both\n\nAda.")]);
-  await row(second, "Seen by both").getByText("ready").waitFor();
-  await row(first, "Seen by both").getByRole("button").click();
+  const third = await open(browser, server.address, VIEW); // in a browser of its own
+  for (const page of [first, second, third]) await page.waitForSelector(ROW);
+  await first.setInputFiles("[name=files]", [file("both.md", "# Seen by all\n\nAda.")]);
+  for (const page of [second, third]) await row(page, "Seen by all").getByText("ready").waitFor();
+  await row(first, "Seen by all").getByRole("button").click();
   await first.click("dialog .danger");
-  await row(second, "Seen by both").waitFor({ state: "detached" });
+  for (const page of [second, third]) await row(page, "Seen by all").waitFor({ state: "detached" });
+});
+
+test("a server that goes away and comes back is noticed without a reload", async () => {
+  const own = demoIndex();
+  let mortal = await startServer(own);
+  try {
+    const page = await open(browser, mortal.address, VIEW);
+    page.setDefaultTimeout(30_000);
+    await page.waitForSelector(ROW);
+    const ended = new Promise((resolve) => mortal.process.on("exit", resolve));
+    mortal.process.kill("SIGKILL");
+    await ended;
+    await page.waitForSelector(".offline");
+    assert.deepEqual(await violations(page), []);
+    mortal = await startServer(own, { port: new URL(mortal.address).port });
+    await page.waitForSelector(".offline", { state: "detached" });
+    await page.setInputFiles("[name=files]", [file("afterwards.md", "# Afterwards\n\nAda.")]);
+    await row(page, "Afterwards").getByText("ready").waitFor();
+  } finally {
+    await mortal.stop();
+    removeFolder(own);
+  }
 });
 
 /** Run a test with a server whose model reads documents by a script, after it has read one without a fault. */
@@ -219,6 +241,41 @@ test("what a model could not read is listed with its reason, and only that is re
     await row(page, "Refused").getByText("ready").waitFor();
     assert.equal(await page.locator(`${ROW} .error`).count(), 0);
   }));
+
+test("of ten thousand documents a page is shown within 300 ms, with at most 1,500 elements", async () => {
+  const own = mkdtempSync(join(tmpdir(), "quipu-page-"));
+  mkdirSync(join(own, "notes"));
+  for (let n = 0; n < 10_000; n++) writeFileSync(join(own, "notes", `${String(n).padStart(5, "0")}.txt`), `Note ${n}.`);
+  const made = spawnSync(process.env.QUIPU ?? "quipu", ["--index", join(own, "index"), "add", join(own, "notes")], { encoding: "utf8" });
+  assert.equal(made.status, 0, made.stderr);
+  const large = await startServer(own);
+  try {
+    const page = await open(browser, large.address, VIEW);
+    await page.waitForSelector("h1 >> text=10,000 documents");
+    const times = [];
+    for (const order of ["id", "title", "updated"]) {
+      await page.goto(`${large.address}/${VIEW}?order=${order}`);
+      await page.waitForSelector(`nav.actions a:only-child[href*="order=${order}"]`);
+      for (let n = 0; n < 3; n++)
+        times.push(
+          await page.evaluate(async () => {
+            const first = () => document.querySelector(".rows a")?.href;
+            const [before, start] = [first(), performance.now()];
+            document.querySelector("nav.actions a:last-child").click();
+            while (first() === before) await new Promise(requestAnimationFrame);
+            return performance.now() - start;
+          }),
+        );
+    }
+    const nElements = await page.evaluate(() => document.querySelectorAll("*").length);
+    console.log(`a page of 10,000 documents: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms, ${nElements} elements`);
+    assert.ok(Math.min(...times) <= 300, `${times} ms`);
+    assert.ok(nElements <= 1_500, `${nElements} elements`);
+  } finally {
+    await large.stop();
+    removeFolder(own);
+  }
+});
 
 test("a key that only reads sees no button that writes", async () => {
   const own = demoIndex();

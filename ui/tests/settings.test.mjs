@@ -68,6 +68,9 @@ test("the index is checked, and a snippet is copied that works", async () => {
   const command = (await page.evaluate(() => navigator.clipboard.readText())).replace("…", "Who was Alice Kober?");
   const { stdout } = spawnSync("sh", ["-c", command], { encoding: "utf8" });
   assert.ok(JSON.parse(stdout).citations.length > 0, stdout);
+  await page.click("[role=tab] >> text=MCP");
+  const { mcpServers } = JSON.parse(await page.textContent("pre"));
+  assert.equal((await fetch(mcpServers.quipu.url, { method: "DELETE" })).status !== 404, true);
   assert.deepEqual(page.problems, []);
 });
 

@@ -8,7 +8,7 @@ import { Action, Await, Confirm, Dialog, Empty, Facts, Failures, N_FAILURES, Pro
 import { go, href, route } from "../route";
 import { bytes, duration, moment, money, number, t, type Key } from "../words";
 import {
-  addText, changes, continueUpload, dismissInterrupted, dismissUpload, estimate, interrupted, lookAtJobs, removeDocuments, retryDocuments, upload, uploads,
+  addText, changes, continueUpload, dismissInterrupted, dismissUpload, estimate, interrupted, followWorkspace, removeDocuments, retryDocuments, upload, uploads,
   type NamedFile, type Upload,
 } from "../work";
 import type { Added, Document, DocumentPage, Estimate, IndexStatus, Range, RemovalPreview, Status } from "../types";
@@ -27,10 +27,12 @@ function DocumentList() {
   const { params, workspace } = route.value;
   const choice = { prefix: params.get("prefix") ?? "", status: params.get("status") ?? "", order: params.get("order") ?? "" };
   const after = params.get("after") ?? "";
-  const page = useLoaded((abort) => get<DocumentPage>("/documents", { ...choice, k: PAGE, cursor: after }, abort), `${params} ${changes.value}`);
+  const page = useLoaded(async (abort) => {
+    const { documents, cursor } = await get<DocumentPage>("/documents", { ...choice, k: PAGE, cursor: after }, abort);
+    return { documents, cursor, choice, after }; // a cursor belongs to its choice, also while the next page is loading
+  }, `${params} ${changes.value}`);
   const status = useLoaded((abort) => get<IndexStatus>("/status", {}, abort), `${workspace} ${changes.value}`);
-  useEffect(() => void lookAtJobs(), [workspace]);
-  const isChosen = Boolean(choice.prefix || choice.status || after);
+  useEffect(followWorkspace, [workspace]);
   return (
     <div class="documents">
       <h1>
@@ -41,10 +43,11 @@ function DocumentList() {
       <JobList currency={status.value?.currency} />
       <Choice {...choice} />
       <Await from={page}>
-        {({ documents, cursor }) =>
-          documents.length ? (
+        {({ documents, cursor, choice, after }) => {
+          const isChosen = Boolean(choice.prefix || choice.status || after);
+          return documents.length ? (
             <>
-              <Rows key={`${params}`} documents={documents} />
+              <Rows key={JSON.stringify([choice, after])} documents={documents} isLater={Boolean(after)} />
               <nav class="actions" aria-label={t("documents.pages")}>
                 {after && <a class="button" href={href("documents", "", choice)}>{t("documents.first")}</a>}
                 {cursor && <a class="button" href={href("documents", "", { ...choice, after: cursor })}>{t("documents.next")}</a>}
@@ -54,8 +57,8 @@ function DocumentList() {
             <Empty title={t(isChosen ? "documents.noMatch" : "ask.noDocuments")}>
               <p>{isChosen ? <a href={href("documents")}>{t("documents.showAll")}</a> : t(mayWrite.value ? "documents.addFirst" : "documents.askForMore")}</p>
             </Empty>
-          )
-        }
+          );
+        }}
       </Await>
     </div>
   );
@@ -101,14 +104,19 @@ function Choice({ prefix, status, order }: { prefix: string; status: string; ord
 
 // The list
 
-function Rows({ documents }: { documents: Document[] }) {
+function Rows({ documents, isLater }: { documents: Document[]; isLater: boolean }) {
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => {
+    if (isLater) list.current!.focus(); // the link to the next page was below the list
+    announce(t("documents.shown", { n: documents.length }));
+  }, []);
   const [chosen, setChosen] = useState<string[]>([]);
   const [removed, setRemoved] = useState<string[]>();
   const present = chosen.filter((id) => documents.some((document) => document.id === id));
   const choose = (id: string, isChosen: boolean) => setChosen(isChosen ? [...present, id] : present.filter((other) => other !== id));
   return (
     <>
-      <ul class="rows" aria-label={t("nav.documents")} onKeyDown={moveInList}>
+      <ul class="rows" ref={list} tabIndex={-1} aria-label={t("nav.documents")} onKeyDown={moveInList}>
         {documents.map((document) => (
           <Row key={document.id} document={document} isChosen={present.includes(document.id)} choose={choose} remove={() => setRemoved([document.id])} />
         ))}
@@ -216,6 +224,7 @@ function WhatGoes({ preview }: { preview: RemovalPreview }) {
           {preview.n_entities > entities.length && " …"}
         </p>
       )}
+      {preview.n_answers > 0 && <p>{t("removal.answers", { n: preview.n_answers })}</p>}
       {preview.n_replies > 0 && <p class="small">{t("removal.replies", { n: preview.n_replies })}</p>}
     </>
   );

@@ -7,13 +7,13 @@ import { JobList } from "../jobs";
 import { Action, Await, Confirm, Facts, ProblemNotice, Tabs, Waiting, announce, asProblem, say, useLoaded } from "../parts";
 import { go, route } from "../route";
 import { bytes, money, number, t, type Key } from "../words";
-import { changes, lookAtJobs, watch } from "../work";
+import { changes, followWorkspace, watch } from "../work";
 import type { Derivation, IndexStatus, Job, Setting, UsageRow } from "../types";
 
 export function Settings() {
   const { workspace } = route.value;
   const status = useLoaded((abort) => get<IndexStatus>("/status", {}, abort), `${workspace} ${changes.value}`);
-  useEffect(() => void lookAtJobs(), [workspace]);
+  useEffect(followWorkspace, [workspace]);
   return (
     <div class="settings">
       <h1>{t("settings.heading")}</h1>
@@ -170,7 +170,6 @@ function Derivations({ derivations }: { derivations: Derivation[] }) {
   const isStale = derivations.some(({ freshness }) => freshness === "stale");
   const refresh = async (names: string[]) => {
     watch(await post<Job>("/refresh", { names }));
-    await lookAtJobs();
   };
   const [dropped, setDropped] = useState("");
   return (
@@ -378,7 +377,7 @@ function Deletion({ name, close }: { name: string; close: () => void }) {
 
 // Clients
 
-type Client = "curl" | "openai" | "ollama";
+type Client = "curl" | "openai" | "ollama" | "mcp";
 
 function Clients() {
   const [client, setClient] = useState<Client>("curl");
@@ -401,6 +400,7 @@ function Clients() {
           ["curl", "curl"],
           ["openai", "OpenAI"],
           ["ollama", "Ollama"],
+          ["mcp", "MCP"],
         ]}
       />
       <div role="tabpanel">
@@ -426,6 +426,10 @@ function snippet(client: Client): string {
 client = OpenAI(base_url="${base}/v1", api_key="${hasKey ? "quipu_…" : "none"}")
 reply = client.chat.completions.create(model="${model}", messages=[{"role": "user", "content": "…"}])
 print(reply.choices[0].message.content)`;
+  if (client === "mcp") {
+    const url = workspace === "default" ? `${base}/mcp` : `${base}/mcp/${workspace}`;
+    return JSON.stringify({ mcpServers: { quipu: { type: "http", url, ...(hasKey && { headers: { Authorization: "Bearer quipu_…" } }) } } }, null, 2);
+  }
   if (client === "ollama")
     return `curl ${base}/api/chat \\
 ${hasKey ? "  -H 'authorization: Bearer quipu_…' \\\n" : ""}  -d '{"model": "${model}", "stream": false, "messages": [{"role": "user", "content": "…"}]}'`;
