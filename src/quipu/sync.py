@@ -222,6 +222,7 @@ class BlockingQuipu:
     documents = _blocking(Quipu.documents)
     document = _blocking(Quipu.document)
     preview_removal = _blocking(Quipu.preview_removal)
+    chunks = _blocking(Quipu.chunks)
     text = _blocking(Quipu.text)
     original = _iterating(Quipu.original)
     chunk = _blocking(Quipu.chunk)

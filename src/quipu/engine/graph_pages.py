@@ -1,4 +1,4 @@
-"""Pages of the graph: lists of entities and relations, neighbours, subgraphs and paths.
+"""Pages of the graph: lists of chunks, entities and relations, neighbours, subgraphs and paths.
 
 All of them are bounded, and their order depends on the documents alone, not on their history. They read arrays: the
 topology, and the order of all entities and relations, which is computed once for a revision.
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from quipu.algo.shortest_paths import ShortestPaths, ShortestPathSearch
 from quipu.engine.components import Components
-from quipu.engine.lookups import named_entity, unique_ids
+from quipu.engine.lookups import check_documents, named_entity, unique_ids
 from quipu.errors import InvalidInput
 from quipu.model.graph import Relation
 from quipu.model.ids import relation_id
@@ -27,6 +27,7 @@ from quipu.model.results import (
     MAX_NODES,
     MAX_PAGE,
     MAX_PATHS,
+    ChunkPage,
     EntityPage,
     EntityPath,
     NeighbourPage,
@@ -42,6 +43,7 @@ Bools = npt.NDArray[np.bool_]
 
 _THOUSAND = 1_000
 _MILLION = 1_000_000
+_MAX_DIGITS = 9  # of a place in a document
 _N_PROBES = 64  # keys read at once to find the place of a key
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -105,6 +107,22 @@ class GraphPages:
 
     _components: Components
     _ranked: RankedGraph | None = None  # of the last page
+
+    async def chunks(self, document_id: str, *, k: int = 50, after: str = "") -> ChunkPage:
+        """Return a page of the chunks of a document, in order. `after` is the cursor of the page before.
+
+        Raises NotFound with near matches.
+        """
+        _check_size("k", k, MAX_PAGE)
+        if not (after.isascii() and after.isdecimal()) and after:
+            raise _no_cursor(after)
+        start = int(after[:_MAX_DIGITS]) + 1 if after else 0
+        async with self._components.store.view() as view:
+            await check_documents(view, [document_id])
+            [document] = await view.documents([document_id])
+            chunks = await view.chunks(document_id=document_id, start=start, n_first=k)
+        cursor = str(start + k - 1) if start + k < document.n_chunks else ""
+        return ChunkPage(chunks=tuple(chunks), n_total=document.n_chunks, cursor=cursor)
 
     async def entities(
         self, *, prefix: str = "", types: Sequence[str] = (), k: int = 50, after: str = ""
@@ -244,8 +262,12 @@ def _cursor(text: str) -> tuple[int, str]:
     """Return the strength and the key of the last entry of a page."""
     strength, _, key = text.partition(":")
     if not strength.isdecimal() or not key:
-        raise InvalidInput(f"{text!r} is not a cursor.", remedy="Give the `cursor` of the page before, or none.")
+        raise _no_cursor(text)
     return int(strength), key
+
+
+def _no_cursor(text: str) -> InvalidInput:
+    return InvalidInput(f"{text!r} is not a cursor.", remedy="Give the `cursor` of the page before, or none.")
 
 
 async def _place(view: ReadView, graph: RankedGraph, key: str) -> int:

@@ -252,6 +252,18 @@ class DocumentDetails:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkPage:
+    """A page of the chunks of a document, in order.
+
+    `n_total` counts the chunks on all pages. `cursor` is the argument `after` of the next page, "" at the end.
+    """
+
+    chunks: tuple[Chunk, ...]
+    n_total: int
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntityDetails:
     """An entity, its relations (largest weight first), its claims, and its chunks.
 

@@ -172,11 +172,13 @@ class ReadView(DerivationView, Protocol):
         ids: Sequence[str] = (),
         *,
         document_id: str | None = None,
+        start: int = 0,
         n_first: int | None = None,
         with_neighbours: bool = False,
     ) -> list[Chunk]:
         """Return the given chunks in the given order, or the chunks of a document in order, all or the first ones.
 
+        With `start`, the chunks of a document begin with that one; the first chunk of a document is 0.
         With `with_neighbours`, the chunks just before and after each of the given ones in its document follow, each
         once, by document and place.
         """

@@ -22,7 +22,7 @@ from quipu.errors import InvalidInput
 from quipu.ingest.sources import checked_id, checked_metadata, media_type_of, text_source
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus, Metadata, SourceDocument
-from quipu.model.results import DocumentDetails, RemovalPreview, RemoveResult
+from quipu.model.results import ChunkPage, DocumentDetails, RemovalPreview, RemoveResult
 from quipu.model.usage import Estimate
 from quipu.parse import FILE_TYPES
 from quipu.server.access import Permission
@@ -193,6 +193,14 @@ async def preview_removal(
     return await kb.preview_removal((document,) if isinstance(document, str) else document, k=k)
 
 
+@operation("GET", f"{WORKSPACE}/chunks", Permission.READ)
+async def list_chunks(
+    kb: Quipu, *, document: str, k: Annotated[int, Field(ge=1, le=1_000)] = 50, cursor: str = ""
+) -> ChunkPage:
+    """List the chunks of a document page by page, in order. `cursor` is that of the page before."""
+    return await kb.chunks(document, k=k, after=cursor)
+
+
 @operation("GET", f"{WORKSPACE}/chunks/{{chunk}}", Permission.READ)
 async def show_chunk(kb: Quipu, chunk: str) -> ChunkFacts:
     """Return a chunk with what it mentions."""
@@ -301,5 +309,6 @@ OPERATIONS = operations_of(
     download_original,
     remove_document,
     preview_removal,
+    list_chunks,
     show_chunk,
 )

@@ -9,6 +9,7 @@ import hashlib
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -52,14 +53,30 @@ class RefreshRequest(WireBody):
     names: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """A page of jobs, the newest first; `cursor` asks for the next one, "" if this is the last."""
+
+    jobs: tuple[JobStatus, ...]
+    cursor: str
+
+
 @operation("GET", f"{WORKSPACE}/jobs", Permission.READ)
 async def list_jobs(
-    kb: Quipu, call: Call, *, k: Annotated[int, Field(ge=1, le=1_000)] = 100, unfinished: bool = False
-) -> list[JobStatus]:
-    """List the latest jobs and how far they are, the newest first."""
+    kb: Quipu,
+    call: Call,
+    *,
+    k: Annotated[int, Field(ge=1, le=1_000)] = 100,
+    cursor: str = "",
+    unfinished: bool = False,
+) -> JobPage:
+    """List jobs and how far they are page by page, the newest first. `cursor` is that of the page before."""
+    if cursor:
+        await _job(call, cursor)
     state = await call.server.workspaces.state(call.workspace)
-    jobs = await asyncio.to_thread(partial(state.jobs, k=k, is_unfinished=unfinished))
-    return await call.server.watches.of(call.workspace).states.read(kb, jobs)
+    jobs = await asyncio.to_thread(partial(state.jobs, k=k + 1, is_unfinished=unfinished, after=cursor))
+    statuses = await call.server.watches.of(call.workspace).states.read(kb, jobs[:k])
+    return JobPage(jobs=tuple(statuses), cursor=jobs[k - 1].id if len(jobs) > k else "")
 
 
 @operation("GET", f"{WORKSPACE}/jobs/{{job}}", Permission.READ)

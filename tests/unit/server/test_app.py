@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import get_origin
 
 import httpx
 import pytest
@@ -257,3 +258,30 @@ async def test_a_reply_that_is_not_ready_in_time_is_given_up(index: Path, monkey
     async with http_client(server) as client:
         assert (await client.get(f"{KB}/usage")).status_code == 504
     assert is_cancelled
+
+
+WHOLE_LISTS = {
+    "list_workspaces": "names alone, as many as there are folders",
+    "list_settings": "a part of the program",
+    "usage": "bounded by its days",
+    "plan": "as many as there are derivations",
+    "drop_derivation": "as many as there are derivations",
+    "passages": "bounded by the options of the question",
+    "show_paths": "bounded by k",
+}
+
+
+def test_every_list_has_the_same_paging_fields() -> None:
+    """`k` and `cursor` in the query; the reply is a page with the `cursor` of the next one."""
+    whole = set()
+    for operation in OPERATIONS:
+        name, result = operation.function.__name__, operation.hints["return"]
+        if get_origin(result) in (list, tuple):
+            whole.add(name)
+        parameters = operation.query_parameters.model_fields if operation.query_parameters else {}
+        fields = getattr(result, "__dataclass_fields__", {})
+        assert ("cursor" in parameters) == ("cursor" in fields), name
+        if "cursor" in parameters:
+            assert "k" in parameters, name
+            assert result.__name__.endswith("Page"), name
+    assert whole == set(WHOLE_LISTS)

@@ -167,6 +167,30 @@ async def test_what_a_removal_takes_is_shown_before(client: httpx.AsyncClient) -
     assert (await client.get(f"{KB}/removal")).status_code == 422
 
 
+async def test_chunks_of_a_document_are_listed_page_by_page(client: httpx.AsyncClient) -> None:
+    text = "\n\n".join(f"# Part {n}\n\n" + f"Ada wrote letter {n} to Babbage. " * 60 for n in range(5))
+    await finished(client, (await client.post(f"{KB}/texts", json={"text": text, "id": "long"})).json()["job"])
+    chunks = (await client.get(f"{KB}/documents/long")).json()["chunks"]
+    pages, cursor = list[Any](), ""
+    while cursor or not pages:
+        page = (await client.get(f"{KB}/chunks", params={"document": "long", "k": 2, "cursor": cursor})).json()
+        assert page["n_total"] == len(chunks) > 2
+        pages, cursor = pages + page["chunks"], page["cursor"]
+    assert pages == chunks
+    assert (await client.get(f"{KB}/chunks?document=long&cursor=99")).json()["chunks"] == []
+    assert (await client.get(f"{KB}/chunks?document=long&cursor=x")).status_code == 422
+    assert (await client.get(f"{KB}/chunks?document=none")).status_code == 404
+
+
+async def test_jobs_are_listed_page_by_page(client: httpx.AsyncClient) -> None:
+    ids = [(await client.post(f"{KB}/refresh", json={})).json()["id"] for _ in range(3)]
+    first = (await client.get(f"{KB}/jobs?k=2")).json()
+    assert [job["id"] for job in first["jobs"]] == [ids[2], ids[1]]
+    rest = (await client.get(f"{KB}/jobs", params={"k": 2, "cursor": first["cursor"]})).json()
+    assert ([job["id"] for job in rest["jobs"]], rest["cursor"]) == ([ids[0]], "")
+    assert (await client.get(f"{KB}/jobs?cursor=none")).status_code == 404
+
+
 async def test_a_client_that_comes_back_gets_no_state_twice(client: httpx.AsyncClient) -> None:
     job = (await client.post(f"{KB}/texts", json={"text": "One.", "id": "one"})).json()["job"]
     await finished(client, job)
@@ -230,7 +254,7 @@ async def test_of_many_requests_with_one_idempotency_key_one_is_done(client: htt
     done = {reply.json()["job"]["id"] for reply in replies if reply.status_code == 202}
     assert len(done) == 1
     assert {reply.status_code for reply in replies} <= {202, 409}
-    assert len((await client.get(f"{KB}/jobs")).json()) == 1
+    assert len((await client.get(f"{KB}/jobs")).json()["jobs"]) == 1
 
 
 async def test_a_request_that_failed_leaves_its_idempotency_key_free(
@@ -318,5 +342,5 @@ async def test_a_job_with_an_idempotency_key_begins_once(
     assert changed.status_code == 422
     if other is not None:
         assert (await client.post(f"{KB}/{path}", json=other, headers=headers)).status_code == 422
-    assert len((await client.get(f"{KB}/jobs")).json()) == 1
+    assert len((await client.get(f"{KB}/jobs")).json()["jobs"]) == 1
     await finished(client, first.json())

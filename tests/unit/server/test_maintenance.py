@@ -17,6 +17,7 @@ OTHER_NAMES = {
     "enqueue": "put_document",
     "cancel": "cancel_job",
     "chunk": "show_chunk",
+    "chunks": "list_chunks",
     "damage": "verify",
     "document": "show_document",
     "documents": "list_documents",

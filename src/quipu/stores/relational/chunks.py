@@ -37,6 +37,7 @@ from quipu.text.sentences import sentence_spans
 
 _SAMPLE_SIZE = 100  # chunks split to estimate the number of sentences in all chunks not split yet
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
+_MAX_INT = 2**63 - 1
 _HIDDEN_JOBS = (DocumentStatus.PARTIAL,)
 _SPLIT_TO = "sentences to"  # every chunk up to this row id is split, so a search for others starts behind it
 
@@ -45,7 +46,9 @@ _k, _p = s.document_content.c, s.content_part.c
 _CHUNK = select(s.chunk, _d.id.label("document_id"), _d.title).join(s.document, _d.rid == _c.document)
 _CHUNKS = Lookup(_CHUNK, _c.id, stated_in=_c.rid)
 _DOCUMENT_CHUNKS = Lookup(_CHUNK, _d.id, stated_in=_c.rid)
-_FIRST_CHUNKS = Lookup(_CHUNK.where(_c.ordinal < bindparam("n_first")), _d.id, stated_in=_c.rid)
+_SOME_CHUNKS = Lookup(
+    _CHUNK.where(_c.ordinal >= bindparam("start"), _c.ordinal < bindparam("end")), _d.id, stated_in=_c.rid
+)
 _near = s.chunk.alias()
 _is_near = (_near.c.document == _c.document) & _c.ordinal.between(_near.c.ordinal - 1, _near.c.ordinal + 1)
 _NEIGHBOURS = Lookup(_CHUNK.join(_near, _is_near), _near.c.id, stated_in=_c.rid)
@@ -175,6 +178,7 @@ def chunks(
     ids: Sequence[str] = (),
     *,
     document_id: str | None = None,
+    start: int = 0,
     n_first: int | None = None,
     with_neighbours: bool = False,
 ) -> list[Chunk]:
@@ -186,10 +190,11 @@ def chunks(
         in_place = sorted(neighbours, key=lambda chunk: (chunk.document_id, chunk.ordinal))
         return [*(near[chunk_id] for chunk_id in ids if chunk_id in near), *in_place]
     if document_id is not None:
-        if n_first is None:
+        if n_first is None and not start:
             rows = _DOCUMENT_CHUNKS.records(snapshot, [document_id])
         else:
-            rows = _FIRST_CHUNKS.records(snapshot, [document_id], n_first=n_first)
+            end = _MAX_INT if n_first is None else start + n_first
+            rows = _SOME_CHUNKS.records(snapshot, [document_id], start=start, end=end)
         return [_chunk(row) for row in sorted(check_rows(s.chunk, rows), key=lambda row: row.ordinal)]
     rows = check_rows(s.chunk, _CHUNKS.records(snapshot, sorted(set(ids))))
     chunk_by_id = {row.id: _chunk(row) for row in rows}

@@ -103,9 +103,12 @@ class ServerState:
         jobs = self._jobs(_JOB.c.id == job_id, k=1)
         return jobs[0] if jobs else None
 
-    def jobs(self, *, k: int = 100, is_unfinished: bool = False) -> Sequence[ServerJob]:
-        """Return the latest jobs, the newest first."""
-        return self._jobs(_JOB.c.finished_at == "" if is_unfinished else sa.true(), k=k)
+    def jobs(self, *, k: int = 100, is_unfinished: bool = False, after: str = "") -> Sequence[ServerJob]:
+        """Return the latest jobs, the newest first; with `after`, those before the job with this id."""
+        condition = _JOB.c.finished_at == "" if is_unfinished else sa.true()
+        if after:
+            condition &= _JOB.c.n < sa.select(_JOB.c.n).where(_JOB.c.id == after).scalar_subquery()
+        return self._jobs(condition, k=k)
 
     def update_jobs(self, ids: Sequence[str], **values: str | int) -> None:
         """Set fields of those of these jobs that have not ended."""

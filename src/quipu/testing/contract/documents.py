@@ -174,6 +174,8 @@ class DocumentsContract:
                 assert await view.chunks(document_id="a") == chunks
                 assert await view.chunks([chunks[2].id, "nowhere", chunks[0].id]) == [chunks[2], chunks[0]]
                 assert await view.chunks(document_id="a", n_first=2) == chunks[:2]
+                starts = [await view.chunks(document_id="a", start=n, n_first=1) for n in range(4)]
+                assert starts == [chunks[:1], chunks[1:2], chunks[2:], []]
                 assert await view.chunks(document_id="nowhere") == []
                 first, middle, last = chunks
                 assert await view.chunks([last.id], with_neighbours=True) == [last, middle]
