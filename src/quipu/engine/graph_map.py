@@ -25,6 +25,7 @@ from quipu.engine.graph_pages import GraphPages, RankedGraph
 from quipu.engine.lookups import named_entity
 from quipu.errors import InvalidInput, NotFound
 from quipu.ports.store import ReadView
+from quipu.wrap.persistence import run_to_end
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -32,7 +33,6 @@ Array = npt.NDArray[np.float32] | npt.NDArray[np.uint32] | npt.NDArray[np.int32]
 Box = tuple[float, float, float, float]  # the smallest x and y, the largest x and y
 
 _ROWS_PER_READ = 5_000  # entities
-_THOUSAND = 1_000
 
 
 class MapLevel(StrEnum):
@@ -161,10 +161,8 @@ class MappedGraph:
     @cached_property
     def bounds(self) -> Box:
         """The smallest box that holds all entities and communities."""
-        reach = self.layout.radii[:, None]
-        points = np.concatenate(
-            [self.layout.communities - reach, self.layout.communities + reach, self.layout.nodes, np.zeros((1, 2))]
-        )
+        centres, reach = self.layout.communities, self.layout.radii[:, None]
+        points = np.concatenate([centres - reach, centres + reach, self.layout.nodes, np.zeros((1, 2))])
         low, high = points.min(axis=0).tolist(), points.max(axis=0).tolist()
         return (low[0], low[1], high[0], high[1])
 
@@ -172,8 +170,7 @@ class MappedGraph:
         """Return for each entity whether it has an allowed type and is in an allowed community, [n]."""
         allowed = self.ranked.has_type(np.arange(len(self.keys)), query.types)
         if query.communities:
-            unknown = [identifier for identifier in query.communities if identifier not in self.place_by_id]
-            if unknown:
+            if unknown := [identifier for identifier in query.communities if identifier not in self.place_by_id]:
                 raise NotFound(f"There is no community {unknown[0]!r}.", remedy="Take an id from the map.")
             chosen = [self.place_by_id[identifier] for identifier in query.communities]
             allowed &= np.isin(self.ancestors[self.tree.finest], chosen).any(axis=1)
@@ -198,14 +195,18 @@ class GraphMaps(GraphPages):
             return replace(drawn, revision=view.revision, labels=labels)
 
     async def _map(self, view: ReadView, ranked: RankedGraph) -> MappedGraph:
-        """Return the layout of this revision, which is computed once."""
+        """Return the layout of this revision, computed once: to its end, even if nobody waits for it any more."""
         self._mapping = self._mapping or asyncio.Lock()
         async with self._mapping:
-            if self._mapped is None or self._mapped.ranked is not ranked:
-                graph = await read_community_graph(view, ranked.topology)
-                imported = await load_communities(graph.keys, view, self._components.store)
-                self._mapped = await asyncio.to_thread(map_graph, ranked, graph, imported, self._mapped)
-            return self._mapped
+            if self._mapped is not None and self._mapped.ranked is ranked:
+                return self._mapped
+            return await run_to_end(self._lay_out(view, ranked))
+
+    async def _lay_out(self, view: ReadView, ranked: RankedGraph) -> MappedGraph:
+        graph = await read_community_graph(view, ranked.topology)
+        imported = await load_communities(graph.keys, view, self._components.store)
+        self._mapped = await asyncio.to_thread(map_graph, ranked, graph, imported, self._mapped)
+        return self._mapped
 
 
 def map_graph(
@@ -381,7 +382,7 @@ def _edges(graph: MappedGraph, nodes: _Nodes, level: MapLevel) -> tuple[Mapping[
     edges: Mapping[str, Array] = {
         "source": (codes[order] // n).astype(np.uint32),
         "target": (codes[order] % n).astype(np.uint32),
-        "weight": (sums[order] / _THOUSAND).astype(np.float32),
+        "weight": (sums[order] / 1_000).astype(np.float32),
     }
     return edges, len(codes) - len(order)
 

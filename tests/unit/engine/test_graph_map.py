@@ -1,14 +1,17 @@
 """The map of the graph: the same whatever the history, bounded on every level, and filtered as asked."""
 
+import asyncio
 import random
+import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from quipu.engine import Quipu
-from quipu.engine.graph_map import MAX_ON_MAP, GraphMap, MapLevel, MapQuery
+from quipu.engine.graph_map import MAX_ON_MAP, GraphMap, MapLevel, MappedGraph, MapQuery, map_graph
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.delta import DocumentFacts
 from quipu.model.graph import EntityMention
@@ -87,6 +90,29 @@ async def test_the_layout_is_kept_until_the_graph_changes(kb: Quipu) -> None:
     await publish(kb._components.store, document("new", passage("Zug.", entity("Zug"))))
     assert (await kb.graph_map()).n_entities == before.n_entities + 1
     assert kb._mapped.layout is not layout
+
+
+async def test_a_layout_that_nobody_waits_for_is_finished_and_kept(kb: Quipu, monkeypatch: pytest.MonkeyPatch) -> None:
+    has_begun, may_end = threading.Event(), threading.Event()
+    n_computed = 0
+
+    def slow_layout(*arguments: Any) -> MappedGraph:
+        nonlocal n_computed
+        n_computed += 1
+        has_begun.set()
+        assert may_end.wait(60)
+        return map_graph(*arguments)
+
+    monkeypatch.setattr("quipu.engine.graph_map.map_graph", slow_layout)
+    first = asyncio.create_task(kb.graph_map())
+    await asyncio.to_thread(has_begun.wait, 60)
+    first.cancel()
+    second = asyncio.create_task(kb.graph_map())
+    may_end.set()
+    assert (await second).ids
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    assert n_computed == 1
 
 
 async def test_every_level_is_bounded(tmp_path: Path) -> None:
