@@ -19,6 +19,7 @@ const VIEWS: Record<string, ComponentType | (() => Promise<ComponentType>)> = {
   why: lazily(() => import("./pages/why").then((view) => view.Why)),
   entities: lazily(() => import("./pages/entity").then((view) => view.Entities)),
   documents: lazily(() => import("./pages/documents").then((view) => view.Documents)),
+  graph: lazily(() => import("./pages/graph").then((view) => view.GraphView)),
   settings: lazily(() => import("./pages/settings").then((view) => view.Settings)),
 };
 
@@ -27,6 +28,7 @@ const LINKS: { page: string; word: Key; key: string }[] = [
   { page: "documents", word: "nav.documents", key: "d" },
   { page: "compare", word: "nav.compare", key: "c" },
   { page: "entities", word: "nav.entities", key: "e" },
+  { page: "graph", word: "nav.graph", key: "g" },
   { page: "settings", word: "nav.settings", key: "s" },
 ];
 

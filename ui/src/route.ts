@@ -28,9 +28,10 @@ function parse(hash: string): Route {
 }
 
 /** Return the address of a view in a workspace, for a link. */
-export function href(page: string, subject = "", params: Record<string, string | number | undefined> = {}): string {
+export function href(page: string, subject = "", params: Record<string, string | number | string[] | undefined> = {}): string {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(params)) if (value !== undefined && value !== "") query.set(name, String(value));
+  for (const [name, value] of Object.entries(params))
+    for (const part of Array.isArray(value) ? value : [value]) if (part !== undefined && part !== "") query.append(name, String(part));
   const path = ["#", "workspaces", encodeURIComponent(route.value.workspace), page];
   if (subject) path.push(encodeURIComponent(subject));
   const tail = query.toString();

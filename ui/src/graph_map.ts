@@ -1,0 +1,113 @@
+// Graph map: reads the map of the server, and turns it into what is drawn. docs/graph_map.md describes the binary layout.
+
+import { query, send, workspaceUrl } from "./api";
+
+export type Level = "far" | "middle" | "near";
+export type Box = [number, number, number, number]; // the smallest x and y, the largest x and y
+export type Colouring = "type" | "community";
+
+export interface GraphMap {
+  level: Level;
+  revision: number;
+  bounds: Box;
+  n_entities: number;
+  n_relations: number;
+  types: string[];
+  communities: string[];
+  n_more_nodes: number;
+  n_more_edges: number;
+  ids: string[];
+  labels: string[];
+  nodes: { x: Float32Array; y: Float32Array; size: Uint32Array; type: Uint32Array; community: Int32Array; radius?: Float32Array; parent?: Int32Array };
+  edges: { source: Uint32Array; target: Uint32Array; weight: Float32Array };
+}
+
+/** What the map shows: the part in view, the filters, and for the level near the entities. */
+export interface MapQuery {
+  level: Level;
+  box?: Box;
+  name?: string[];
+  type?: string[];
+  community?: string[];
+  max_nodes?: number;
+}
+
+const ARRAYS = { float32: Float32Array, uint32: Uint32Array, int32: Int32Array };
+const START = 16; // bytes before the header
+const MAX_NODES = 4_000; // drawn at once: more are a grey sheet, and freeze the page while they are indexed
+const MAX_EDGES = 8_000;
+const MAX_DETAILED = 2_000; // entities of a graph that is shown without communities
+const READABLE = 3; // pixels that an entity's radius takes before entities are shown one by one
+
+/** Return the map that the server draws. An unchanged map comes from the browser's cache. */
+export async function loadMap({ level, box, ...filters }: MapQuery, signal?: AbortSignal): Promise<GraphMap> {
+  const limit = level === "middle" ? MAX_NODES : undefined;
+  const parameters = query({ max_nodes: limit, ...filters, box: box?.join(",") });
+  const reply = await send("GET", workspaceUrl(`/graph/map/${level}${parameters}`), undefined, { signal, headers: { accept: "application/octet-stream" } });
+  return readMap(await reply.arrayBuffer());
+}
+
+/** Read a map in the binary layout; its arrays lie in the buffer. */
+export function readMap(buffer: ArrayBuffer): GraphMap {
+  const [, , headerLength, textLength] = new Uint32Array(buffer, 0, START / 4) as unknown as [number, number, number, number];
+  const decode = (start: number, length: number) => JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start, length)));
+  const { arrays, ...header } = decode(START, headerLength);
+  const groups: Record<string, Record<string, unknown>> = { nodes: {}, edges: {} };
+  for (const { of, name, type, offset, length } of arrays as { of: string; name: string; type: keyof typeof ARRAYS; offset: number; length: number }[])
+    groups[of]![name] = new ARRAYS[type](buffer, START + headerLength + offset, length);
+  return { ...header, ...groups, ...decode(buffer.byteLength - textLength, textLength) };
+}
+
+/** Return the level of detail and the tiles for a view: `scale` is the pixels that an entity's radius takes. */
+export function tilesInView(nEntities: number, bounds: Box, view: { box: Box; scale: number }): { level: Level; box?: Box } {
+  const level = nEntities <= MAX_DETAILED || view.scale >= READABLE ? "middle" : "far";
+  const [x0, y0, x1, y1] = view.box;
+  const side = 2 ** Math.ceil(Math.log2(Math.max(x1 - x0, y1 - y0)));
+  const down = (value: number) => Math.floor(value / side) * side;
+  const up = (value: number) => Math.ceil(value / side) * side;
+  const box: Box = [down(x0), down(y0), up(x1), up(y1)];
+  const isAll = nEntities <= MAX_DETAILED || (box[0] <= bounds[0] && box[1] <= bounds[1] && box[2] >= bounds[2] && box[3] >= bounds[3]);
+  return isAll ? { level } : { level, box };
+}
+
+/** What a renderer draws: positions and radii in units of the map, colours for the ground that is shown. */
+export interface Scene {
+  map: GraphMap;
+  radius: Float32Array;
+  colours: string[];
+  isContainer: boolean[]; // a community with others inside
+  nEdges: number;
+  widths: Float32Array; // of edges, in pixels
+}
+
+/** Return the scene of a map; `colourOf` says the colour of a node. */
+export function sceneOf(map: GraphMap, colourOf: (node: number) => string): Scene {
+  const { nodes, edges, ids } = map;
+  const isContainer = ids.map(() => false);
+  nodes.parent?.forEach((parent) => parent >= 0 && (isContainer[parent] = true));
+  const largest = nodes.size.reduce((a, b) => Math.max(a, b), 1);
+  const radius = nodes.radius ?? Float32Array.from(nodes.size, (size) => 0.4 + 0.6 * Math.sqrt(size / largest));
+  const nEdges = Math.min(edges.weight.length, MAX_EDGES);
+  const heaviest = edges.weight[0] ?? 1; // the heaviest edges come first
+  const widths = Float32Array.from(edges.weight.subarray(0, nEdges), (weight) => 0.7 + 2.3 * Math.sqrt(weight / heaviest));
+  return { map, radius, colours: ids.map((_, node) => colourOf(node)), isContainer, nEdges, widths };
+}
+
+// Ten colours that people tell apart, also most of those who see fewer; the last one is for all that come after.
+const PALETTE = ["#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#76b7b2", "#edc948", "#ff9da7", "#9c755f", "#8b9196"];
+
+/** Return the colour of the type or community at a place in the legend. */
+export function paletteColour(place: number): string {
+  return PALETTE[place < 0 ? PALETTE.length - 1 : Math.min(place, PALETTE.length - 1)]!;
+}
+
+/** Return the places of the nodes that an edge joins with a node. */
+export function neighboursOf(map: GraphMap, node: number): number[] {
+  const { source, target } = map.edges;
+  const places: number[] = [];
+  for (let edge = 0; edge < source.length; edge++) {
+    if (source[edge] === node) places.push(target[edge]!);
+    else if (target[edge] === node) places.push(source[edge]!);
+  }
+  return places;
+}
