@@ -101,12 +101,6 @@ def ollama_error(problem: Problem, headers: Mapping[str, str]) -> Response:
     return Response(json_bytes(_error(problem)), problem.status, dict(headers), media_type="application/json")
 
 
-@operation("HEAD", "/", Permission.READ, render_error=ollama_error, tag="ollama")
-async def ollama_is_running() -> Response:
-    """Say that the server answers, as Ollama's command asks."""
-    return Response()
-
-
 @operation("GET", "/api/version", Permission.READ, render_error=ollama_error, tag="ollama")
 async def ollama_version() -> Response:
     """Return the version of Ollama whose API this is."""
@@ -255,7 +249,6 @@ def _model(model: ServedModel) -> Json:
 
 
 OPERATIONS = operations_of(
-    ollama_is_running,
     ollama_version,
     ollama_tags,
     ollama_ps,
