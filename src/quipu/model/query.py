@@ -16,7 +16,7 @@ from quipu.model.chat import PromptText
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-OptionValue = str | int | float
+OptionValue = str | int | float | bool
 T = TypeVar("T")
 Holder = TypeVar("Holder", bound="DataclassInstance")
 

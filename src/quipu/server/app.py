@@ -81,11 +81,19 @@ def make_app(server: ServerComponents) -> Starlette:
     )
 
 
-async def _no_route(request: Request, error: Exception) -> Response:
-    status = getattr(error, "status_code", 404)
-    message = f"There is no {request.method} {request.url.path}." if status == 404 else "This path has other methods."
+async def _no_route(request: Request, _: Exception) -> Response:
+    """Answer a request that no operation serves; where the path has other methods, the header Allow names them."""
+    methods = {
+        method
+        for route in request.app.routes
+        if route.path_regex.match(request.scope["path"])
+        for method in route.methods or ()
+    }
+    status = 405 if methods else 404
+    message = "This path has other methods." if methods else f"There is no {request.method} {request.url.path}."
     refused = RequestRefused(status, message, remedy="/api/v1/openapi.json lists what there is.")
-    return problem_response(problem_of(refused, request.scope.get("request_id", "")), {})
+    headers = {"allow": ", ".join(sorted(methods))} if methods else {}
+    return problem_response(problem_of(refused, request.scope.get("request_id", "")), headers)
 
 
 class _RequestGuard:

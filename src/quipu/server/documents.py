@@ -12,6 +12,7 @@ from typing import Annotated, BinaryIO, cast
 from urllib.parse import quote
 
 from pydantic import Field
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
@@ -211,6 +212,11 @@ async def _uploaded(call: Call) -> tuple[list[SourceDocument], list[tuple[str, s
     """Return the files of an upload as documents, and (name, error) of those that cannot be one."""
     sources: list[SourceDocument] = []
     unreadable: list[tuple[str, str]] = []
+    _, form_options = parse_options_header(call.request.headers.get("content-type"))
+    if b"boundary" not in form_options:
+        raise RequestRefused(
+            400, "The body is not multipart/form-data with a boundary.", remedy="Send a form with files."
+        )
     try:
         async with _limited(call).form(max_files=_MAX_FILES, max_fields=10) as form:
             metadata = _metadata(form.get("metadata"))

@@ -55,7 +55,7 @@ def _entry(operation: Operation, schemas: Mapping[tuple[str, str], Any]) -> dict
         "summary": summary.replace("\n", " ").rstrip("."),
         "tags": [operation.subject],
         "responses": {
-            str(operation.status): {"description": "The result.", "content": {operation.media_type: content}},
+            str(operation.status): _result(operation, content),
             "default": _error_response(operation, schemas),
         },
     }
@@ -70,6 +70,11 @@ def _entry(operation: Operation, schemas: Mapping[tuple[str, str], Any]) -> dict
         entry["security"] = [{"key": []}]
         entry["x-permission"] = operation.permission.value
     return entry
+
+
+def _result(operation: Operation, content: Mapping[str, Any]) -> dict[str, Any]:
+    has_body = operation.status != 204 and operation.method != "HEAD"
+    return {"description": "The result."} | ({"content": {operation.media_type: content}} if has_body else {})
 
 
 def _error_response(operation: Operation, schemas: Mapping[tuple[str, str], Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from quipu.errors import InvalidInput
 
-SettingValue = str | int | float | Path | None
+SettingValue = str | int | float | bool | Path | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -207,6 +207,12 @@ async def test_a_request_spends_no_more_than_the_settings_allow(index: Path, mon
     assert limits == [2.0, 2.0, 1.0, 2.0]
 
 
+async def test_a_method_that_a_path_does_not_have_is_refused_with_those_it_has(client: httpx.AsyncClient) -> None:
+    response = await client.put("/api/v1/session")
+    assert (response.status_code, response.headers["allow"]) == (405, "DELETE, GET, HEAD, POST")
+    assert (await client.put("/api/v1/nothing")).status_code == 404
+
+
 async def test_strategies_come_with_their_options_which_a_question_takes(client: httpx.AsyncClient) -> None:
     listed = (await client.get("/api/v1/strategies")).json()
     mix = next(strategy for strategy in listed["strategies"] if strategy["name"] == "mix")

@@ -344,3 +344,12 @@ async def test_a_job_with_an_idempotency_key_begins_once(
         assert (await client.post(f"{KB}/{path}", json=other, headers=headers)).status_code == 422
     assert len((await client.get(f"{KB}/jobs")).json()["jobs"]) == 1
     await finished(client, first.json())
+
+
+@pytest.mark.parametrize(
+    "content_type", ["multipart/form-data", "multipart/form-data; boundary", "multipart/form-data; boundary="]
+)
+async def test_an_upload_without_a_boundary_is_refused(client: httpx.AsyncClient, content_type: str) -> None:
+    response = await client.post(f"{KB}/documents", content=b"x", headers={"content-type": content_type})
+    assert response.status_code == 400
+    assert "boundary" in response.json()["detail"]
