@@ -212,11 +212,9 @@ async def _uploaded(call: Call) -> tuple[list[SourceDocument], list[tuple[str, s
     """Return the files of an upload as documents, and (name, error) of those that cannot be one."""
     sources: list[SourceDocument] = []
     unreadable: list[tuple[str, str]] = []
-    _, form_options = parse_options_header(call.request.headers.get("content-type"))
-    if b"boundary" not in form_options:
-        raise RequestRefused(
-            400, "The body is not multipart/form-data with a boundary.", remedy="Send a form with files."
-        )
+    kind, form_options = parse_options_header(call.request.headers.get("content-type"))
+    if kind == b"multipart/form-data" and not form_options.get(b"boundary"):
+        raise RequestRefused(400, "The Content-Type of the form names no boundary.", remedy="Send a form with files.")
     try:
         async with _limited(call).form(max_files=_MAX_FILES, max_fields=10) as form:
             metadata = _metadata(form.get("metadata"))
