@@ -173,7 +173,12 @@ async def open_session(call: Call, body: SessionKey) -> Response:
     key = call.server.access.holder(body.key, call.request)
     response = json_response(_session(call, key))
     response.set_cookie(
-        COOKIE, body.key, path="/", httponly=True, samesite="strict", secure=call.request.url.scheme == "https"
+        COOKIE,
+        body.key,
+        path=_cookie_path(call),
+        httponly=True,
+        samesite="strict",
+        secure=call.request.url.scheme == "https",
     )
     return response
 
@@ -185,11 +190,16 @@ async def show_session(call: Call) -> Session:
 
 
 @operation("DELETE", "/api/v1/session", None, status=204)
-async def close_session() -> Response:
+async def close_session(call: Call) -> Response:
     """Forget the cookie with the key."""
     response = Response(status_code=204)
-    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+    response.delete_cookie(COOKIE, path=_cookie_path(call), httponly=True, samesite="strict")
     return response
+
+
+def _cookie_path(call: Call) -> str:
+    """Return the sub-path of this server: programs beside it at the same address get no key."""
+    return f"{call.request.scope['root_path']}/"
 
 
 def _session(call: Call, key: AccessKey) -> Session:

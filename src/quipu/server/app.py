@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,7 +27,7 @@ from quipu.server import (
     openai_api,
     questions,
 )
-from quipu.server.components import ServerComponents
+from quipu.server.components import ServerComponents, is_prefix
 from quipu.server.mcp_endpoint import McpEndpoint
 from quipu.server.openapi import openapi_document
 from quipu.server.operations import Operation, OperationEndpoint
@@ -58,8 +58,9 @@ SECURITY_HEADERS = {
 def make_app(server: ServerComponents) -> Starlette:
     """Return the ASGI application that serves these workspaces; it closes them when it ends."""
 
-    async def openapi(_: Request) -> Response:
-        return json_response(openapi_document(OPERATIONS, quipu.__version__))
+    async def openapi(request: Request) -> Response:
+        document = openapi_document(OPERATIONS, quipu.__version__)
+        return json_response(document | {"servers": [{"url": request.scope["root_path"] or "/"}]})
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -96,6 +97,12 @@ async def _no_route(request: Request, _: Exception) -> Response:
     return problem_response(problem_of(refused, request.scope.get("request_id", "")), headers)
 
 
+def forwarded_prefix(headers: Headers) -> str:
+    """Return the sub-path that a reverse proxy took from the path of a request, "" for none or a wrong one."""
+    prefix = headers.get("x-forwarded-prefix", "").rstrip("/")
+    return prefix if is_prefix(prefix) else ""
+
+
 class _RequestGuard:
     """Surrounds every request: gives it an id, checks its Host header, and adds the security headers."""
 
@@ -121,7 +128,16 @@ class _RequestGuard:
             await send(message)
 
         try:
-            self._check(Headers(scope=scope))
+            headers = Headers(scope=scope)
+            self._check(headers)
+            prefix = self._server.options.prefix or forwarded_prefix(headers)
+            if prefix and scope["path"] == prefix:
+                redirection = RedirectResponse(f"{prefix}/")  # addresses in the page are relative to its folder
+                await redirection(scope, receive, send_with_headers)
+                return
+            if prefix:
+                scope["root_path"] = prefix
+                scope["path"] = prefix + scope["path"].removeprefix(prefix)
             await self._app(scope, receive, send_with_headers)
         except RequestRefused as error:
             response = problem_response(problem_of(error, request_id), error.headers)

@@ -1,6 +1,7 @@
 """Components: what all requests of a server share."""
 
 import logging
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -20,10 +21,22 @@ from quipu.server.workspaces import Workspaces
 _log = logging.getLogger(__name__)
 
 
+# A sub-path of a reverse proxy. None of the server's own paths may begin so: nobody could tell the two apart.
+_PREFIX = re.compile(
+    r"(?!/(?:api|v1|mcp|assets|health|ready|metrics)(?:/|$))(?:/[A-Za-z0-9][A-Za-z0-9._~-]{0,62}){1,4}"
+)
+
+
+def is_prefix(text: str) -> bool:
+    """Return whether a text can be the sub-path below which a server answers, as in "/quipu"."""
+    return _PREFIX.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
     """How a server listens and what it allows. `hosts` are the names in Host headers that it answers to.
 
+    `prefix` is the sub-path below which clients reach it, as in "/quipu"; "" for none, or as X-Forwarded-Prefix says.
     `calls_per_minute` is the limit of each key, `failures_per_minute` that of wrong keys from one address. A body must
     arrive within `body_s` seconds, and a reply that is not streamed must be ready after `reply_s`. When the server is
     asked to end, open streams have `graceful_s`. With `log_json`, every request is logged on stderr as a line of JSON.
@@ -31,6 +44,7 @@ class ServerOptions:
     """
 
     host: str = "127.0.0.1"
+    prefix: str = ""
     port: int = 8787
     hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     max_body_bytes: int = 1 << 20

@@ -373,6 +373,13 @@ def test_a_dry_run_tells_what_would_go_and_asks_nothing(cli: Cli, engine: FakeEn
     assert "The text of 2 answers in saved conversations would go." in out
 
 
+@pytest.mark.parametrize("prefix", ["quipu", "/api", "/a b", "//host"])
+def test_a_server_is_not_started_below_a_sub_path_that_is_none(cli: Cli, prefix: str) -> None:
+    ran = cli("serve", "--prefix", prefix)
+    assert ran.code == 2
+    assert "is no sub-path" in ran.err
+
+
 def test_a_pattern_that_matches_nothing_is_told_with_the_nearest_ids(cli: Cli, engine: FakeEngine) -> None:
     ran = cli("remove", "kober.md", "leters/*", "--yes")
     assert ran.code != 0

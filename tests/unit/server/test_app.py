@@ -291,3 +291,56 @@ def test_every_list_has_the_same_paging_fields() -> None:
             assert "k" in parameters, name
             assert result.__name__.endswith("Page"), name
     assert whole == set(WHOLE_LISTS)
+
+
+async def _addresses(client: httpx.AsyncClient, path: str = "") -> dict[str, str]:
+    """Return every address that the server writes."""
+    body = {"model": "quipu", "messages": [{"role": "user", "content": "Whom did Ada Lovelace write to?"}]}
+    chat = (await client.post(f"{path}/v1/chat/completions", json=body)).json()["choices"][0]["message"]
+    ollama = (await client.post(f"{path}/api/chat", json={**body, "stream": False})).json()["message"]["content"]
+    key = await client.post(f"{path}/api/v1/session", json={"key": "none"})
+    return {
+        "openai": chat["annotations"][0]["url_citation"]["url"],
+        "ollama": ollama.rpartition("](")[2].partition(")")[0],
+        "openapi": (await client.get(f"{path}/api/v1/openapi.json")).json()["servers"][0]["url"],
+        "location": (await client.get(f"{path}/api/v1/version/")).headers["location"],
+        "cookie": key.headers["set-cookie"].partition("Path=")[2].partition(";")[0],
+    }
+
+
+LINK = "#/workspaces/default/documents/letters%2F1.md?"
+
+
+@pytest.mark.parametrize("is_stripped", [True, False], ids=["stripped", "as it came"])
+@pytest.mark.parametrize("is_option", [True, False], ids=["option", "header"])
+async def test_addresses_are_right_behind_a_proxy_under_a_sub_path(
+    index: Path, is_stripped: bool, is_option: bool
+) -> None:
+    options = ServerOptions(prefix="/tools/quipu" if is_option else "", hosts=("kb.example.org",))
+    async with http_client(ServerComponents.of(Workspaces(index=index), options)) as client:
+        client.headers["host"] = "kb.example.org"
+        if not is_option:
+            client.headers["x-forwarded-prefix"] = "/tools/quipu/"
+        addresses = await _addresses(client, "" if is_stripped else "/tools/quipu")
+        assert (await client.get("/tools/quipu")).headers["location"] == "/tools/quipu/"
+        assert (await client.get("/tools/quipu/")).status_code == 200
+    base = "http://kb.example.org/tools/quipu/"
+    assert addresses["openai"].startswith(base + LINK)
+    assert addresses["ollama"].startswith(base + LINK)
+    assert addresses["location"] == base + "api/v1/version"
+    assert (addresses["openapi"], addresses["cookie"]) == ("/tools/quipu", "/tools/quipu/")
+
+
+async def test_addresses_without_a_proxy_have_no_sub_path(client: httpx.AsyncClient) -> None:
+    addresses = await _addresses(client)
+    assert addresses["openai"].startswith("http://localhost/" + LINK)
+    assert (addresses["openapi"], addresses["cookie"]) == ("/", "/")
+
+
+@pytest.mark.parametrize(
+    "prefix", ["//attacker.example", "/a b", "quipu", "/../x", "/api", "/v1/x", "/a?b", '/"onload', "/" + "x" * 99]
+)
+async def test_a_sub_path_that_is_none_is_ignored(client: httpx.AsyncClient, prefix: str) -> None:
+    client.headers["x-forwarded-prefix"] = prefix
+    assert (await client.get("/api/v1/openapi.json")).json()["servers"] == [{"url": "/"}]
+    assert (await client.get("/api/v1/version")).status_code == 200

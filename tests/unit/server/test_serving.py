@@ -63,6 +63,13 @@ def test_workers_serve_one_port_and_end_together(tmp_path: Path) -> None:
         connection(address)
 
 
+def test_the_printed_address_has_the_sub_path_of_the_proxy(tmp_path: Path) -> None:
+    with running(tmp_path / "kb", "--prefix", "/tools/quipu/") as (address, _):
+        assert urlsplit(address).path == "/tools/quipu"
+        with urllib.request.urlopen(f"{address}/health", timeout=60) as response:
+            assert json.load(response) == {"status": "ok"}
+
+
 def test_streams_of_events_do_not_delay_the_end(tmp_path: Path) -> None:
     with running(tmp_path / "kb") as (address, process):
         with connection(address) as client, client.makefile("rb") as lines:

@@ -7,6 +7,15 @@ import click
 from quipu.cli.options import QuipuCommand, load_settings, shared
 
 
+def _prefix(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    from quipu.server.components import is_prefix
+
+    prefix = text.rstrip("/")
+    if text and not is_prefix(prefix):
+        raise click.UsageError(f"--prefix {text!r} is no sub-path, or the server's own. Write it as /quipu.")
+    return prefix
+
+
 @click.command(
     "serve",
     cls=QuipuCommand,
@@ -22,6 +31,9 @@ from quipu.cli.options import QuipuCommand, load_settings, shared
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8787, show_default=True, type=click.IntRange(0, 65_535), help="0: any free port.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Also answer to this name in Host headers.")
+@click.option(
+    "--prefix", default="", metavar="PATH", callback=_prefix, help="Sub-path below which a proxy serves this: /quipu."
+)
 @click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that serve.")
 @click.option(
     "--max-upload", default=100, show_default=True, type=click.IntRange(1), metavar="MIB", help="Largest document."
@@ -37,6 +49,7 @@ def command(
     host: str,
     port: int,
     hosts: tuple[str, ...],
+    prefix: str,
     workers: int,
     max_upload: int,
     calls_per_minute: float,
@@ -53,11 +66,11 @@ def command(
 
     if root is not None and shared().index:
         raise click.UsageError("Give --index DIR for one index, or --root DIR for all below a folder, not both.")
-    names = (*ServerOptions().hosts, *hosts)
     options = ServerOptions(
         host=host,
         port=port,
-        hosts=names,
+        hosts=(*ServerOptions().hosts, *hosts),
+        prefix=prefix,
         max_upload_bytes=max_upload << 20,
         calls_per_minute=calls_per_minute,
         mcp_may_write=mcp_write,
@@ -73,8 +86,9 @@ def command(
         )
 
     def announce(address: str) -> None:
+        address += options.prefix
         click.echo(f"Serving {root or index} at {address}", err=True)
-        click.echo(f"  page     {address}", err=True)
+        click.echo(f"  page     {address}/", err=True)
         click.echo(f"  API      {address}/api/v1/openapi.json", err=True)
         click.echo("Ctrl-C ends the server.", err=True)
 
