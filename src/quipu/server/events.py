@@ -18,6 +18,7 @@ from quipu.engine import Quipu
 from quipu.errors import NotFound, QuipuError
 from quipu.model.derivation import DerivationState, Freshness
 from quipu.model.document import DocumentListing, DocumentOrder, DocumentStatus
+from quipu.model.results import IndexStatus
 from quipu.server.access import unknown_workspace
 from quipu.server.job_runners import JobStates, JobStatus
 from quipu.server.wire import json_bytes, sent_event
@@ -32,6 +33,7 @@ _MAX_STREAM_S = 3_600.0  # then a client comes back, and its key is checked agai
 _MAX_CHANGES = 64  # that are remembered for clients that come back
 _MAX_NAMED = 100  # documents in one event
 _MAX_JOBS = 100
+_MAX_TRIES = 3  # to read the index between two commits
 # A document that is read again is live, too; one that only waits in the queue has no version.
 _PERHAPS_LIVE = tuple(status for status in DocumentStatus if status is not DocumentStatus.QUEUED)
 
@@ -84,11 +86,15 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What a look read: the state, the jobs as they are stored, and the last updated documents."""
+    """What a look read: the state, the jobs as they are stored, and the last updated documents.
+
+    It is not consistent where commits came between its parts.
+    """
 
     state: WorkspaceState
     status_by_job: Mapping[str, JobStatus]
     updated: Mapping[str, tuple[int, str]]
+    is_consistent: bool = True
 
     @property
     def id(self) -> str:
@@ -225,8 +231,7 @@ class WorkspaceWatch:
     async def _read(self) -> _Reading:
         before = self._reading
         async with self._workspaces.use(self._name) as kb:
-            status = await kb.status()
-            updated = await _last_updated(kb)
+            status, updated, is_consistent = await _status_and_last_updated(kb)
             jobs = await self._jobs(before)
             status_by_job = {job.id: job for job in await self.states.read(kb, jobs)}
         state = WorkspaceState(
@@ -236,7 +241,7 @@ class WorkspaceWatch:
             derivations=status.derivations,
             jobs=tuple(job for job in status_by_job.values() if not job.finished_at),
         )
-        return _Reading(state, status_by_job, updated)
+        return _Reading(state, status_by_job, updated, is_consistent)
 
     async def _jobs(self, before: _Reading | None) -> Sequence[ServerJob]:
         """Return the latest jobs, the newest first, with all that had not finished at the last look."""
@@ -248,6 +253,17 @@ class WorkspaceWatch:
             if job.id not in names and (ended := await asyncio.to_thread(state.job, job.id)) is not None:
                 jobs.append(ended)
         return list({job.id: job for job in jobs}.values())
+
+
+async def _status_and_last_updated(kb: Quipu) -> tuple[IndexStatus, Mapping[str, tuple[int, str]], bool]:
+    """Return the status, the documents that were updated last, and whether both are of one revision."""
+    status = await kb.status()
+    for _ in range(_MAX_TRIES):
+        updated, before = await _last_updated(kb), status
+        status = await kb.status()
+        if status.revision == before.revision:
+            return status, updated, True
+    return status, updated, False
 
 
 async def _last_updated(kb: Quipu) -> Mapping[str, tuple[int, str]]:
@@ -293,7 +309,7 @@ def _index_change(before: _Reading, after: _Reading) -> IndexChange | None:
         added=added,
         updated=tuple(name for name in changed if name not in added),
         n_removed=max(n_removed, 0),
-        is_complete=n_removed >= 0 and len(changed) < _MAX_NAMED,
+        is_complete=n_removed >= 0 and len(changed) < _MAX_NAMED and before.is_consistent and after.is_consistent,
     )
 
 

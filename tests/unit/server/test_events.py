@@ -75,7 +75,6 @@ async def test_another_process_is_seen_that_adds_updates_and_removes(server: Ser
             values = None
             while True:
                 _, change, _ = await stream.next("index")
-                assert change["is_complete"]
                 values = change[field] or values
                 if values and not change["queue"]:
                     return values, change["n_documents"]
@@ -108,6 +107,30 @@ def test_a_change_of_too_many_documents_says_that_it_is_not_complete() -> None:
     assert events._index_change(_reading(500, documents), _reading(500, documents)) is None
 
 
+async def test_a_commit_between_two_reads_of_a_look_is_not_taken_for_a_removal(
+    server: ServerComponents, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch, documents, n_reads = await _watch(server), quipu.Quipu.documents, 0
+    async with quipu.open(index) as other:
+
+        async def late(kb: quipu.Quipu, *arguments: Any, **options: Any) -> Any:
+            nonlocal n_reads
+            n_reads += 1
+            if n_reads == 1:  # a commit after the status was read, and before the documents are
+                monkeypatch.setattr("quipu.engine.Quipu.documents", documents)
+                await other.add_text("Ada met Mary Somerville.", id="new")
+            return await documents(kb, *arguments, **options)
+
+        monkeypatch.setattr("quipu.engine.Quipu.documents", late)
+        await other.enqueue(quipu.SourceDocument(id="queued.md", content=b"Ada."))
+        before = watch._reading
+        await watch._look()
+    assert before is not None and watch._reading is not None
+    change = events._index_change(before, watch._reading)
+    assert change is not None
+    assert ("new" in change.added, change.n_removed, change.is_complete) == (True, 0, True)
+
+
 async def test_a_derivation_that_is_computed_or_dropped_is_told(server: ServerComponents, index: Path) -> None:
     async with aclosing((await _watch(server)).changes()) as changes, quipu.open(index) as other:
         stream = Stream(changes)
@@ -137,6 +160,31 @@ async def test_a_job_is_told_from_its_beginning_to_its_end(server: ServerCompone
             assert status["id"] == job["id"]
             seen.append(status["status"])
         assert status["documents"] == {"ready": 1}
+
+
+async def test_a_job_of_another_worker_is_told_and_can_be_cancelled_here(
+    server: ServerComponents, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other worker refreshes without end, until this one is asked to cancel it."""
+
+    async def endless(*_: Any, **__: Any) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("quipu.engine.Quipu.refresh", endless)
+    monkeypatch.setattr("quipu.server.job_runners._POLL_S", 0.001)
+    other = ServerComponents.of(Workspaces(index=index))
+    async with http_client(server) as here, http_client(other) as there:
+        async with aclosing((await _watch(server)).changes()) as changes:
+            stream = Stream(changes)
+            await stream.next("state")
+            job = (await there.post(f"{KB}/refresh", json={})).json()["id"]
+            while (status := (await stream.next("job"))[1])["status"] != "running":
+                assert status["id"] == job
+            await here.post(f"{KB}/jobs/{job}/cancel")
+            while (status := (await stream.next("job"))[1])["status"] == "running":
+                pass
+        assert status["status"] == "cancelled"
+        await asyncio.wait_for(other.jobs._tasks["default"], 60)  # its work has ended
 
 
 async def test_a_client_that_comes_back_gets_what_it_missed_and_nothing_else(

@@ -107,8 +107,8 @@ def _render_preview(console: Console, preview: RemovalPreview) -> None:
     _print_names(console, [entity.name for entity in preview.entities], preview.n_entities)
     relations = [f"{relation.source_name} -- {relation.target_name}" for relation in preview.relations]
     _print_names(console, relations, preview.n_relations)
-    n_changed = f"{format_count(preview.n_entities_changed, 'entity')} and "
-    console.print(f"{n_changed}{format_count(preview.n_relations_changed, 'relation')} would lose a part.")
+    entities = format_count(preview.n_entities_changed, "entity")
+    console.print(f"{entities} and {format_count(preview.n_relations_changed, 'relation')} would lose a part.")
     if preview.n_clusters_changed:
         console.print(f"{format_count(preview.n_reports, 'report')} would be written again.")
         _print_names(console, [title for _, title in preview.reports], preview.n_reports)
