@@ -44,14 +44,10 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory_kb(self, field: str = "VmRSS") -> int:
-        """Return the memory of the process in KB: that of now, or of its peak (VmHWM)."""
+        """Return the memory of the process in KB: all, or its own (RssAnon), or mapped pages of files (RssFile)."""
         status = Path(f"/proc/{self.process_id}/status").read_text("utf-8")
         [line] = [line for line in status.splitlines() if line.startswith(f"{field}:")]
         return int(line.split()[1])
-
-    def forget_peak(self) -> None:
-        """Let the peak of the memory begin anew."""
-        Path(f"/proc/{self.process_id}/clear_refs").write_text("5", "utf-8")
 
 
 @contextmanager

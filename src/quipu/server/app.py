@@ -70,6 +70,8 @@ def make_app(server: ServerComponents) -> Starlette:
         await asyncio.gather(continuing, return_exceptions=True)
         await mcp.close()
         await server.jobs.close()
+        if server.job_process is not None:
+            await server.job_process.close()
         await server.workspaces.close()
 
     mcp = McpEndpoint(server)

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from quipu.errors import QuipuError
 from quipu.server.access import KEYS_FILE, Access, KeyFile, RateLimit, shared_buckets
 from quipu.server.events import Watches
+from quipu.server.job_process import JobProcess
 from quipu.server.job_runners import JobRunners
 from quipu.server.metrics import Metrics
 from quipu.server.page import Page
@@ -40,7 +41,8 @@ class ServerOptions:
     `calls_per_minute` is the limit of each key, `failures_per_minute` that of wrong keys from one address. A body must
     arrive within `body_s` seconds, and a reply that is not streamed must be ready after `reply_s`. When the server is
     asked to end, open streams have `graceful_s`. With `log_json`, every request is logged on stderr as a line of JSON.
-    With `mcp_may_write`, a tool may change documents for a key that may.
+    With `mcp_may_write`, a tool may change documents for a key that may. With `work_apart`, the work of jobs and large
+    uploads is done in a process of its own.
     """
 
     host: str = "127.0.0.1"
@@ -56,6 +58,7 @@ class ServerOptions:
     reply_s: float = 600
     graceful_s: int = 5
     log_json: bool = False
+    work_apart: bool = False
     mcp_may_write: bool = False
 
     @property
@@ -72,6 +75,7 @@ class ServerComponents:
     access: Access
     jobs: JobRunners
     watches: Watches
+    job_process: JobProcess | None = None
     metrics: Metrics = field(default_factory=Metrics)
     page: Page = field(default_factory=Page)
     options: ServerOptions = field(default_factory=ServerOptions)
@@ -90,8 +94,15 @@ class ServerComponents:
             calls=RateLimit(options.calls_per_minute, calls),
             failures=RateLimit(options.failures_per_minute, failures),
         )
-        jobs, watches = JobRunners(workspaces), Watches(workspaces)
-        return cls(workspaces=workspaces, access=access, jobs=jobs, watches=watches, options=options)
+        job_process = JobProcess() if options.work_apart else None
+        return cls(
+            workspaces=workspaces,
+            access=access,
+            jobs=JobRunners(workspaces, job_process.work if job_process else None),
+            watches=Watches(workspaces),
+            job_process=job_process,
+            options=options,
+        )
 
     def problem(self, error: Exception, request: Request) -> Problem:
         """Return what the sender of a request may know about an error."""

@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
-from typing import Annotated, BinaryIO, cast
+from pathlib import Path, PurePosixPath
+from typing import Annotated
 from urllib.parse import quote
 
 from pydantic import Field
@@ -23,17 +23,19 @@ from quipu.errors import InvalidInput
 from quipu.ingest.sources import checked_id, checked_metadata, media_type_of, text_source
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus, Metadata, SourceDocument
-from quipu.model.results import ChunkPage, DocumentDetails, RemovalPreview, RemoveResult
+from quipu.model.results import ChunkPage, DocumentDetails, EnqueuedDocuments, RemovalPreview, RemoveResult
 from quipu.model.usage import Estimate
 from quipu.parse import FILE_TYPES
 from quipu.server.access import Permission
+from quipu.server.job_process import JobProcess, LargeFile
 from quipu.server.job_runners import ADD, JobStatus
 from quipu.server.jobs import start_job
 from quipu.server.operations import Call, WireBody, limited, once, operation, operations_of
 from quipu.server.questions import WORKSPACE
 from quipu.server.wire import RequestRefused, json_bytes
 
-_MEMORY_BYTES = 1 << 20  # of a body; the rest of it is written to disk
+LARGE_BYTES = 8 << 20  # a file above it is put into the queue by the job process
+_MEMORY_BYTES = 1 << 20  # of a file that its type follows from
 _MAX_FILES = 1_000
 
 
@@ -143,12 +145,21 @@ async def put_document(kb: Quipu, call: Call, document: str, *, title: str = "",
 
     `metadata` is a JSON object.
     """
-    values = _metadata(metadata)
-    with tempfile.SpooledTemporaryFile(_MEMORY_BYTES) as file:
+    values, process = _metadata(metadata), call.server.job_process
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "body"
+        await _write_body(call, path)
+        if process is not None and path.stat().st_size > LARGE_BYTES:
+            large = await asyncio.to_thread(_large_file, document, path, values, title)
+            return await _add_large(kb, call, large, process)
+        content = await asyncio.to_thread(path.read_bytes)
+    return await _add(kb, call, [await asyncio.to_thread(_source, document, content, values, title)], ())
+
+
+async def _write_body(call: Call, path: Path) -> None:
+    with await asyncio.to_thread(path.open, "wb") as file:
         async for part in _limited(call).stream():
             await asyncio.to_thread(file.write, part)
-        source = await asyncio.to_thread(_source_of_file, document, cast(BinaryIO, file), values, title)
-    return await _add(kb, call, [source], ())
 
 
 @operation("GET", f"{WORKSPACE}/documents/{{document:path}}", Permission.READ)
@@ -239,10 +250,29 @@ async def _add(
     return await once(call, _digest(sources, unreadable), lambda: _enqueue(kb, call, sources, unreadable))
 
 
+async def _add_large(kb: Quipu, call: Call, file: LargeFile, process: JobProcess) -> Response:
+    """Put a file into the queue as `_add`, by another process: this one never holds it whole."""
+    index = call.server.workspaces.settings(call.workspace).index
+
+    async def enqueue() -> Response:
+        return await _accepted(kb, call, await process.enqueue(index, file), ())
+
+    with await asyncio.to_thread(Path(file.path).open, "rb") as content:
+        digest = (await asyncio.to_thread(hashlib.file_digest, content, "sha256")).hexdigest()
+    head = json.dumps([file.id, file.title, dict(file.metadata), file.media_type, digest])
+    return await once(call, hashlib.sha256(head.encode()).hexdigest(), enqueue)
+
+
 async def _enqueue(
     kb: Quipu, call: Call, sources: Sequence[SourceDocument], unreadable: Sequence[tuple[str, str]]
 ) -> Response:
-    enqueued = await kb.enqueue(*sources)
+    return await _accepted(kb, call, await kb.enqueue(*sources), unreadable)
+
+
+async def _accepted(
+    kb: Quipu, call: Call, enqueued: EnqueuedDocuments, unreadable: Sequence[tuple[str, str]]
+) -> Response:
+    """Return the reply for documents that are in the queue, and begin their job."""
     names = (*enqueued.added, *enqueued.updated)
     result = AddedDocuments(
         job=await start_job(kb, call, ADD, names) if names else None,
@@ -260,9 +290,11 @@ def _limited(call: Call) -> Request:
     return limited(call.request, call.server.options.max_upload_bytes, remedy)
 
 
-def _source_of_file(name: str, file: BinaryIO, metadata: Metadata, title: str) -> SourceDocument:
-    file.seek(0)
-    return _source(name, file.read(), metadata, title)
+def _large_file(name: str, path: Path, metadata: Metadata, title: str) -> LargeFile:
+    """Return a file as a document; its type follows from its name and its first bytes. Raises as `_source`."""
+    with path.open("rb") as file:
+        media_type = media_type_of(PurePosixPath(checked_id(name)), file.read(_MEMORY_BYTES), FILE_TYPES)
+    return LargeFile(path=str(path), id=name, title=title, source=name, media_type=media_type, metadata=dict(metadata))
 
 
 def _source(name: str, content: bytes, metadata: Metadata, title: str = "") -> SourceDocument:

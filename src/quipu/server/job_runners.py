@@ -7,11 +7,12 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 from quipu.engine import Quipu
 from quipu.errors import QuipuError
@@ -153,10 +154,14 @@ def _seconds_left(job: ServerJob, n_documents: int, n_waiting: int) -> float | N
 
 
 class JobRunners:
-    """Works through the queues of the workspaces, one task for each, while a server runs."""
+    """Works through the queues of the workspaces, one task for each, while a server runs.
 
-    def __init__(self, workspaces: Workspaces) -> None:
+    With `work_apart`, which gets the folder of an index, the work is done in another process.
+    """
+
+    def __init__(self, workspaces: Workspaces, work_apart: Callable[[Path], Awaitable[None]] | None = None) -> None:
         self._workspaces = workspaces
+        self._work_apart = work_apart
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
 
@@ -190,10 +195,18 @@ class JobRunners:
         while workspace in self._again:
             async with self._workspaces.use(workspace) as kb:
                 self._again.discard(workspace)
-                await _work_once(kb, await self._workspaces.state(workspace))
+                state, settings = await self._workspaces.state(workspace), self._workspaces.settings(workspace)
+                if self._work_apart is None or settings.budget:  # which an open engine counts: there may be one only
+                    await work_once(kb, state)
+                    continue
+                try:
+                    await self._work_apart(settings.index)
+                except QuipuError as error:
+                    jobs = await asyncio.to_thread(partial(state.jobs, is_unfinished=True, k=10_000))
+                    await asyncio.to_thread(state.update_jobs, [job.id for job in jobs], stopped=str(error))
 
 
-async def _work_once(kb: Quipu, state: ServerState) -> None:
+async def work_once(kb: Quipu, state: ServerState) -> None:
     """Finish the jobs that wait now, or note why they could not be finished."""
     jobs = await asyncio.to_thread(partial(state.jobs, is_unfinished=True, k=10_000))
     ids = [job.id for job in jobs]

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -41,8 +41,12 @@ class ServerPlan:
     n_workers: int = 1
 
     def components(self, counts: Path | None = None) -> ServerComponents:
-        """Return the components of one process; `counts` is the file in which all processes count calls."""
-        return ServerComponents.of(Workspaces(index=self.index, root=self.root), self.options, counts)
+        """Return the components of one process; `counts` is the file in which all processes count calls.
+
+        Jobs run in another process, so that this one answers.
+        """
+        options = replace(self.options, work_apart=True)
+        return ServerComponents.of(Workspaces(index=self.index, root=self.root), options, counts)
 
 
 def serve(plan: ServerPlan, on_ready: Callable[[str], None]) -> None:

@@ -43,4 +43,6 @@ class http_client:  # noqa: N801 - used as a function
     async def __aexit__(self, *error: object) -> None:
         await self._client.aclose()
         await self._server.jobs.close()
+        if self._server.job_process is not None:
+            await self._server.job_process.close()
         await self._server.workspaces.close()
