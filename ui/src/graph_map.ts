@@ -35,9 +35,9 @@ export interface MapQuery {
 const ARRAYS = { float32: Float32Array, uint32: Uint32Array, int32: Int32Array };
 const START = 16; // bytes before the header
 const MAX_NODES = 4_000; // drawn at once: more are a grey sheet, and freeze the page while they are indexed
-const MAX_EDGES = 8_000;
+const MAX_EDGES = { far: 3_000, middle: 8_000, near: 6_000 };
 const MAX_DETAILED = 2_000; // entities of a graph that is shown without communities
-const READABLE = 3; // pixels that an entity's radius takes before entities are shown one by one
+const MAX_EXPECTED = 7_000; // entities in the tiles; where more are to be expected, communities are shown
 
 /** Return the map that the server draws. An unchanged map comes from the browser's cache. */
 export async function loadMap({ level, box, ...filters }: MapQuery, signal?: AbortSignal): Promise<GraphMap> {
@@ -58,16 +58,22 @@ export function readMap(buffer: ArrayBuffer): GraphMap {
   return { ...header, ...groups, ...decode(buffer.byteLength - textLength, textLength) };
 }
 
-/** Return the level of detail and the tiles for a view: `scale` is the pixels that an entity's radius takes. */
-export function tilesInView(nEntities: number, bounds: Box, view: { box: Box; scale: number }): { level: Level; box?: Box } {
-  const level = nEntities <= MAX_DETAILED || view.scale >= READABLE ? "middle" : "far";
-  const [x0, y0, x1, y1] = view.box;
-  const side = 2 ** Math.ceil(Math.log2(Math.max(x1 - x0, y1 - y0)));
+/** Return the level of detail and the tiles for a view. */
+export function tilesInView(nEntities: number, bounds: Box, view: Box): { level: Level; box?: Box } {
+  if (nEntities <= MAX_DETAILED) return { level: "middle" };
+  const side = 2 ** Math.ceil(Math.log2(Math.max(view[2] - view[0], view[3] - view[1]) / 4));
   const down = (value: number) => Math.floor(value / side) * side;
   const up = (value: number) => Math.ceil(value / side) * side;
-  const box: Box = [down(x0), down(y0), up(x1), up(y1)];
-  const isAll = nEntities <= MAX_DETAILED || (box[0] <= bounds[0] && box[1] <= bounds[1] && box[2] >= bounds[2] && box[3] >= bounds[3]);
+  const box: Box = [down(view[0]), down(view[1]), up(view[2]), up(view[3])];
+  const seen: Box = [Math.max(box[0], bounds[0]), Math.max(box[1], bounds[1]), Math.min(box[2], bounds[2]), Math.min(box[3], bounds[3])];
+  const isAll = seen.every((value, at) => value === bounds[at]);
+  const expected = (nEntities * areaOf(seen)) / areaOf(bounds) / (Math.PI / 4); // a map is a disc in its box
+  const level = expected <= MAX_EXPECTED ? "middle" : "far";
   return isAll ? { level } : { level, box };
+}
+
+function areaOf([x0, y0, x1, y1]: Box): number {
+  return Math.max(x1 - x0, 0) * Math.max(y1 - y0, 0);
 }
 
 /** What a renderer draws: positions and radii in units of the map, colours for the ground that is shown. */
@@ -87,7 +93,7 @@ export function sceneOf(map: GraphMap, colourOf: (node: number) => string): Scen
   nodes.parent?.forEach((parent) => parent >= 0 && (isContainer[parent] = true));
   const largest = nodes.size.reduce((a, b) => Math.max(a, b), 1);
   const radius = nodes.radius ?? Float32Array.from(nodes.size, (size) => 0.4 + 0.6 * Math.sqrt(size / largest));
-  const nEdges = Math.min(edges.weight.length, MAX_EDGES);
+  const nEdges = Math.min(edges.weight.length, MAX_EDGES[map.level]);
   const heaviest = edges.weight[0] ?? 1; // the heaviest edges come first
   const widths = Float32Array.from(edges.weight.subarray(0, nEdges), (weight) => 0.7 + 2.3 * Math.sqrt(weight / heaviest));
   return { map, radius, colours: ids.map((_, node) => colourOf(node)), isContainer, nEdges, widths };

@@ -5,12 +5,6 @@ import Sigma from "sigma";
 import { EdgeLineProgram, EdgeRectangleProgram, NodeCircleProgram } from "sigma/rendering";
 import type { Box, Scene } from "./graph_map";
 
-/** The part of the map in view, and the pixels of one unit. */
-export interface View {
-  box: Box;
-  scale: number;
-}
-
 /** What is drawn over the map: rings around nodes, and lines between pairs of nodes, by their places in the scene. */
 export interface Marks {
   nodes: number[];
@@ -18,7 +12,7 @@ export interface Marks {
 }
 
 export interface Listeners {
-  onMove: (view: View) => void;
+  onMove: (view: Box) => void;
   onNode: (node: number | undefined) => void;
   onLost: () => void;
 }
@@ -31,15 +25,14 @@ export interface Renderer {
   zoom(factor: number): void;
   /** Move by parts of the view. */
   pan(right: number, down: number): void;
-  view(): View;
   png(): Promise<Blob>;
   end(): void;
 }
 
 const MIN_RADIUS = { far: 1, middle: 3, near: 6 }; // pixels
-const LABEL_FROM = { far: 14, middle: 3, near: 2 }; // pixels of radius
+const LABEL_FROM = { far: 14, middle: 2, near: 2 }; // pixels of radius
 const MOVE_MS = 150; // without movement, before the view counts as moved
-const EDGE_OPACITY = 0.3;
+const EDGE_OPACITY = { few: 0.35, many: 0.1 }; // up to 1,000 edges, and from there less and less
 const FILL = { container: 0.1, bubble: 0.6 };
 const LABEL_SIZE = 12;
 
@@ -69,6 +62,9 @@ export function startRenderer(element: HTMLElement, bounds: Box, listeners: List
   // Without an argument `refresh` indexes all nodes and edges again, also when a drag ends: drawing again is enough.
   const index = sigma.refresh.bind(sigma);
   sigma.refresh = (options) => (options ? index(options) : sigma.scheduleRender());
+  // The node below the pointer is read back from the graphics card, which waits for the picture: not while the map is dragged.
+  const pick = sigma["getNodeAtPosition"].bind(sigma);
+  sigma["getNodeAtPosition"] = (position: { x: number; y: number }) => (sigma.getMouseCaptor().isMoving ? null : pick(position));
   sigma.setCustomBBox({ x: [bounds[0], bounds[2]], y: [bounds[1], bounds[3]] });
   sigma.createCanvasContext("marks", { style: { pointerEvents: "none" } });
   const { marks: overlay, mouse } = sigma.getCanvases() as Record<string, HTMLCanvasElement>;
@@ -79,7 +75,7 @@ export function startRenderer(element: HTMLElement, bounds: Box, listeners: List
   sigma.on("clickStage", () => listeners.onNode(undefined));
   const moved = () => {
     clearTimeout(timer);
-    timer = window.setTimeout(() => listeners.onMove(viewOf(sigma)), MOVE_MS);
+    timer = window.setTimeout(() => listeners.onMove(viewOf(sigma).box), MOVE_MS);
   };
   sigma.getCamera().on("updated", moved);
   sigma.on("resize", moved);
@@ -120,7 +116,6 @@ export function startRenderer(element: HTMLElement, bounds: Box, listeners: List
       const { width, height } = sigma.getDimensions();
       move(sigma.viewportToFramedGraph({ x: width * (0.5 + right), y: height * (0.5 + down) }));
     },
-    view: () => viewOf(sigma),
     png: () => pngOf(sigma, ink.ground),
     end() {
       clearTimeout(timer);
@@ -130,7 +125,8 @@ export function startRenderer(element: HTMLElement, bounds: Box, listeners: List
   };
 }
 
-function viewOf(sigma: Sigma): View {
+/** Return the part of the map in view, and the pixels of one unit. */
+function viewOf(sigma: Sigma): { box: Box; scale: number } {
   const { width, height } = sigma.getDimensions();
   const [first, second] = [sigma.viewportToGraph({ x: 0, y: height }), sigma.viewportToGraph({ x: width, y: 0 })];
   return { box: [first.x, first.y, second.x, second.y], scale: width / (second.x - first.x) };
@@ -204,8 +200,9 @@ function nodeOf(scene: Scene, node: number, smallest: number): object {
   };
 }
 
-function edgeLook({ map: { level } }: Scene, smallest: number, ink: Ink) {
-  return { type: level === "middle" ? "line" : "wide", color: premultiplied(ink.text, EDGE_OPACITY), size: smallest / MIN_RADIUS[level] };
+function edgeLook({ map: { level }, nEdges }: Scene, smallest: number, ink: Ink) {
+  const opacity = Math.max(EDGE_OPACITY.few * Math.min(1, Math.sqrt(1_000 / Math.max(nEdges, 1))), EDGE_OPACITY.many);
+  return { type: level === "middle" ? "line" : "wide", color: premultiplied(ink.text, opacity), size: smallest / MIN_RADIUS[level] };
 }
 
 /** Return a colour as WebGL mixes it: its parts are multiplied by the opacity before. */

@@ -52,9 +52,14 @@ function pluralRule(n: number): Intl.LDMLPluralRule {
   return new Intl.PluralRules(locale()).select(n);
 }
 
+const numberFormats = new Map<string, Intl.NumberFormat>(); // one takes longer to make than a hundred numbers to write
+
 /** Return a number as the language writes it. */
 export function number(value: number, digits = 0): string {
-  return new Intl.NumberFormat(locale(), { maximumFractionDigits: digits }).format(value);
+  const key = `${locale()} ${digits}`;
+  const format = numberFormats.get(key) ?? new Intl.NumberFormat(locale(), { maximumFractionDigits: digits });
+  numberFormats.set(key, format);
+  return format.format(value);
 }
 
 /** Return a size in bytes, as in 1.2 MB. */

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, query, workspaceUrl, type Problem } from "../api";
 import { loadMap, neighboursOf, paletteColour, sceneOf, tilesInView, type Box, type Colouring, type GraphMap, type MapQuery } from "../graph_map";
 import { announce, asProblem, Await, Empty, ProblemNotice, save, Tabs, useLoaded, Waiting } from "../parts";
-import { startRenderer, type Marks, type Renderer, type View } from "../renderer";
+import { startRenderer, type Marks, type Renderer } from "../renderer";
 import { go, href, route } from "../route";
 import { number, t } from "../words";
 import type { Entity, Relation } from "../types";
@@ -94,7 +94,7 @@ export function GraphView() {
 function GraphPage({ overview }: { overview: GraphMap }) {
   const address = readAddress();
   const { name, to, detail, tab } = address;
-  const [view, setView] = useState<View>({ box: overview.bounds, scale: 0 });
+  const [view, setView] = useState<Box>(overview.bounds);
   const [chosen, setChosen] = useState<Chosen>();
   const renderer = useRef<Renderer | undefined>(undefined);
   const paths = useLoaded<EntityPath[]>(async (abort) => (name && to ? get("/paths", { first: name, second: to, k: 5 }, abort) : []), `${name} ${to}`);
@@ -141,7 +141,7 @@ function GraphPage({ overview }: { overview: GraphMap }) {
         </label>
       </div>
       <div class="graph-body">
-        <div class="graph-main" role="tabpanel" aria-label={t(tab === "map" ? "graph.map" : "graph.table")}>
+        <div class="graph-main" role="tabpanel" aria-busy={picture.isLoading} aria-label={t(tab === "map" ? "graph.map" : "graph.table")}>
           {tab === "map" ? (
             <MapCanvas overview={overview} map={map} chosen={chosen} path={path} onMove={setView} onNode={onNode} renderer={renderer} />
           ) : (
@@ -151,7 +151,7 @@ function GraphPage({ overview }: { overview: GraphMap }) {
           {picture.isLoading && !map && <Waiting />}
           {map && (
             <p class="small">
-              {countsOf(map)} {map.n_more_nodes > 0 && map.level !== "near" && t("graph.more", { n: map.n_more_nodes })}
+              {[countsOf(map), map.n_more_nodes > 0 && map.level !== "near" && t("graph.more", { n: map.n_more_nodes })].filter(Boolean).join(" · ")}
             </p>
           )}
         </div>
@@ -166,7 +166,7 @@ function GraphPage({ overview }: { overview: GraphMap }) {
   );
 }
 
-function mapQuery({ name, to, near, type, community }: Address, path: EntityPath | undefined, overview: GraphMap, view: View, detail: string): MapQuery {
+function mapQuery({ name, to, near, type, community }: Address, path: EntityPath | undefined, overview: GraphMap, view: Box, detail: string): MapQuery {
   if (to && path) return { level: "near", name: path.entities.map((entity) => entity.key), max_nodes: path.entities.length };
   if (name) return { level: "near", name: [name], type, community, max_nodes: near };
   const tiles = tilesInView(overview.n_entities, overview.bounds, view);
@@ -187,7 +187,7 @@ interface CanvasProps {
   map?: GraphMap;
   chosen?: Chosen;
   path?: EntityPath;
-  onMove: (view: View) => void;
+  onMove: (view: Box) => void;
   onNode: (node?: number) => void;
   renderer: { current: Renderer | undefined };
 }
@@ -203,8 +203,8 @@ function MapCanvas({ overview, map, chosen, path, onMove, onNode, renderer }: Ca
   useEffect(() => {
     try {
       const lost = () => setProblem(asProblem(new Error(t("graph.lost"))));
-      const moved = (view: View) => {
-        element.current!.dataset.view = view.box.map(Math.round).join(" ");
+      const moved = (view: Box) => {
+        element.current!.dataset.view = view.map(Math.round).join(" ");
         onMove(view);
       };
       renderer.current = startRenderer(element.current!, overview.bounds, { onMove: moved, onNode: (node) => listener.current(node), onLost: lost });
@@ -494,23 +494,26 @@ function Report({ id }: { id: string }) {
 
 /** The filters, which also say what the colours mean. */
 function Legend({ overview, address }: { overview: GraphMap; address: Address }) {
-  const communities = coarsest(overview);
-  const places = new Map(communities.map((node, place) => [overview.ids[node]!, place]));
-  const others = address.community.filter((id) => !places.has(id) || places.get(id)! >= N_COMMUNITIES);
+  const communities = useMemo(() => coarsest(overview), [overview]);
+  const places = useMemo(() => new Map(communities.map((node, place) => [overview.ids[node]!, place])), [communities]);
+  const others = address.community.filter((id) => (places.get(id) ?? N_COMMUNITIES) >= N_COMMUNITIES);
   const rows = [...communities.slice(0, N_COMMUNITIES).map((node) => overview.ids[node]!), ...others];
-  const labels = new Map(overview.ids.map((id, node) => [id, `${overview.labels[node]} (${number(overview.nodes.size[node]!)})`]));
+  const text = (id: string) => {
+    const node = overview.ids.indexOf(id);
+    return node < 0 ? id : `${overview.labels[node]} (${number(overview.nodes.size[node]!)})`;
+  };
   return (
     <>
       <Filter
         title={t("graph.types")}
         chosen={address.type}
-        rows={overview.types.map((name, place) => [name, name, address.colours === "type" ? paletteColour(place) : undefined])}
+        rows={overview.types.map((name, place) => [name, name || t("graph.untyped"), address.colours === "type" ? paletteColour(place) : undefined])}
         choose={(type) => change({ type })}
       />
       <Filter
         title={t("graph.communities")}
         chosen={address.community}
-        rows={rows.map((id) => [id, labels.get(id) ?? id, address.colours === "community" ? paletteColour(places.get(id) ?? -1) : undefined])}
+        rows={rows.map((id) => [id, text(id), address.colours === "community" ? paletteColour(places.get(id) ?? -1) : undefined])}
         choose={(community) => change({ community })}
       />
     </>
