@@ -1,10 +1,12 @@
 """MCP results: what the tools return, each made from what the engine returns and bounded in size."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import quote
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from quipu.engine import Quipu
 from quipu.model.answer import Answer, Citation
@@ -12,10 +14,14 @@ from quipu.model.document import Document
 from quipu.model.evidence import Chain, ExplainedChunk
 from quipu.model.results import EntityDetails, NeighbourPage, RetrievedPassage
 
-MAX_CHARS = 20_000  # of the text in one result; some clients drop longer ones
+MAX_CHARS = 20_000  # of one result as JSON; some clients drop longer ones
 MAX_HIT_CHARS = 500  # of the passage that a search shows
-_MAX_RELATION_CHARS = 300
-_MAX_DOCUMENTS = 50
+_FRAME_CHARS = 200  # of what surrounds the parts of a result
+_INDENT_CHARS = 8  # before each line of a part
+_MAX_TEXT_CHARS = MAX_CHARS // 2  # of an answer or a passage, so that there is room for what proves it
+_MAX_NAME_CHARS = 100
+_MAX_LINE_CHARS = 300
+_MAX_LINES = 10
 
 # Makes the address of a document: its id, then the first character and the end, if they are given.
 Link = Callable[..., str]
@@ -32,6 +38,9 @@ class IndexForTools:
 
 class ToolResult(BaseModel, frozen=True):
     """What a tool returns; its JSON schema, with the descriptions, is what a model sees."""
+
+
+Part = TypeVar("Part", bound=ToolResult)
 
 
 class SearchHit(ToolResult, frozen=True):
@@ -151,6 +160,26 @@ def document_uri(document_id: str, start: int | None = None, end: int | None = N
     return f"quipu://documents/{quote(document_id, safe='')}{place}"
 
 
+def document_part(document: Document, url: str, text: str, start: int) -> DocumentPart:
+    """Return as much of the text of a document as fits, from the character `start` on."""
+    part = DocumentPart(
+        id=document.id,
+        title=one_line(document.title or document.id, _MAX_LINE_CHARS),
+        url=url,
+        text="",
+        cursor=str(len(text)),
+        metadata=_described(document.metadata),
+    )
+    fitting = beginning(text[start : start + MAX_CHARS], MAX_CHARS - _size(part))
+    end = start + len(fitting)
+    return part.model_copy(update={"text": fitting, "cursor": str(end) if end < len(text) else ""})
+
+
+def _described(metadata: Mapping[str, object]) -> dict[str, str]:
+    names = list(metadata)[:_MAX_LINES]
+    return {one_line(name, _MAX_NAME_CHARS): one_line(str(metadata[name]), _MAX_LINE_CHARS) for name in names}
+
+
 def search_hit(link: Link, passage: RetrievedPassage) -> SearchHit:
     """Return a document with the beginning of its best passage."""
     source = source_passage(link, passage)
@@ -162,31 +191,36 @@ def source_passage(link: Link, passage: RetrievedPassage) -> SourcePassage:
     document, chunk = passage.document, passage.chunk
     return SourcePassage(
         document=document.id,
-        title=document.title or document.id,
+        title=one_line(document.title or document.id, _MAX_LINE_CHARS),
         url=link(document.id, chunk.start, chunk.end),
         start=chunk.start,
         end=chunk.end,
-        text=chunk.text,
-        reason=passage.reason,
+        text=beginning(chunk.text, _MAX_TEXT_CHARS),
+        reason=one_line(passage.reason, _MAX_LINE_CHARS),
     )
 
 
 def cited_answer(link: Link, answer: Answer) -> CitedAnswer:
     """Return an answer with as many of its sources as fit."""
-    text = answer.text[:MAX_CHARS]
-    sources = that_fit([_source(link, citation) for citation in answer.citations], MAX_CHARS - len(text))
-    notes = (*answer.notes, *answer.trace.stale)
-    return CitedAnswer(answer=text, is_supported=answer.is_supported, sources=tuple(sources), notes=notes)
+    text = beginning(answer.text, _MAX_TEXT_CHARS)
+    notes = [one_line(note, _MAX_LINE_CHARS) for note in (*answer.notes, *answer.trace.stale)][:_MAX_LINES]
+    if len(text) < len(answer.text):
+        notes.append("The answer is cut; call `evidence` to read all that belongs to the question.")
+    part = CitedAnswer(answer=text, is_supported=answer.is_supported, sources=(), notes=tuple(notes))
+    sources = that_fit([_source(link, citation) for citation in answer.citations], MAX_CHARS - _size(part))
+    n_left = len(answer.citations) - len(sources)
+    more = (f"{n_left} more sources do not fit here; `evidence` returns them.",) if n_left else ()
+    return part.model_copy(update={"sources": tuple(sources), "notes": (*part.notes, *more)})
 
 
 def _source(link: Link, citation: Citation) -> SourcePassage:
     return SourcePassage(
         document=citation.document_id,
-        title=citation.title or citation.document_id,
+        title=one_line(citation.title or citation.document_id, _MAX_LINE_CHARS),
         url=link(citation.document_id, citation.start, citation.end),
         start=citation.start,
         end=citation.end,
-        text=citation.quote,
+        text=beginning(citation.quote, _MAX_TEXT_CHARS // 2),
         reason="",
     )
 
@@ -194,18 +228,19 @@ def _source(link: Link, citation: Citation) -> SourcePassage:
 def entity_facts(page: NeighbourPage, details: EntityDetails) -> EntityFacts:
     """Return an entity with a page of its relations, each as a line."""
     lines = (
-        f"{relation.source_name} — {relation.target_name}: {one_line(relation.description, _MAX_RELATION_CHARS)}"
+        f"{one_line(relation.source_name, _MAX_NAME_CHARS)} — {one_line(relation.target_name, _MAX_NAME_CHARS)}: "
+        f"{one_line(relation.description, _MAX_LINE_CHARS)}"
         for relation, _ in page.neighbours
     )
     documents = dict.fromkeys(chunk.document_id for chunk, _ in details.chunks)
     return EntityFacts(
-        name=page.entity.name,
-        type=page.entity.type,
-        aliases=page.entity.aliases,
-        description=page.entity.description[: MAX_CHARS // 4],
+        name=one_line(page.entity.name, _MAX_LINE_CHARS),
+        type=one_line(page.entity.type, _MAX_NAME_CHARS),
+        aliases=_first_lines(page.entity.aliases, 1_000),
+        description=beginning(page.entity.description, 4_000),
         relations=tuple(lines),
         n_relations=page.n_total,
-        documents=tuple(documents)[:_MAX_DOCUMENTS],
+        documents=_first_lines(documents, 2_000),
         cursor=page.cursor,
     )
 
@@ -214,7 +249,7 @@ def document_line(link: Link, document: Document) -> DocumentLine:
     """Return a document as a line of a list."""
     return DocumentLine(
         id=document.id,
-        title=document.title or document.id,
+        title=one_line(document.title or document.id, _MAX_LINE_CHARS),
         status=document.status.value,
         url=link(document.id),
         error=one_line(document.error, MAX_HIT_CHARS),
@@ -227,9 +262,11 @@ def passage_reason(link: Link, chunk: ExplainedChunk) -> PassageReason:
         rank=chunk.rank,
         document=chunk.document_id,
         url=link(chunk.document_id),
-        reason=chunk.reason,
-        paths=tuple(_path(chain) for chain in chunk.chains),
-        mentions=tuple(f"{hit.name}: {hit.connection}" for hit in chunk.supporting_hits[:10]),
+        reason=one_line(chunk.reason, _MAX_LINE_CHARS),
+        paths=tuple(one_line(_path(chain), _MAX_LINE_CHARS) for chain in chunk.chains[:_MAX_LINES]),
+        mentions=tuple(
+            one_line(f"{hit.name}: {hit.connection}", _MAX_NAME_CHARS) for hit in chunk.supporting_hits[:_MAX_LINES]
+        ),
     )
 
 
@@ -239,15 +276,44 @@ def _path(chain: Chain) -> str:
     return " → ".join((*names, *(step.target for step in chain.steps), "passage"))
 
 
-def that_fit(passages: Sequence[SourcePassage], room: int = MAX_CHARS) -> list[SourcePassage]:
-    """Return the first passages whose texts fit into `room` characters together; at least one, cut if need be."""
-    fitting: list[SourcePassage] = []
-    for passage in passages:
-        room -= len(passage.text)
-        if room < 0 and fitting:
+def that_fit(parts: Sequence[Part], room: int = MAX_CHARS - _FRAME_CHARS) -> list[Part]:
+    """Return the first parts of a result that fit into `room` characters of JSON together."""
+    fitting: list[Part] = []
+    for part in parts:
+        room -= _size(part)
+        if room < 0:
             break
-        fitting.append(passage.model_copy(update={"text": passage.text[:MAX_CHARS]}))
+        fitting.append(part)
     return fitting
+
+
+def _first_lines(lines: Iterable[str], room: int) -> tuple[str, ...]:
+    """Return the first lines that fit into `room` characters of JSON together."""
+    fitting: list[str] = []
+    for line in lines:
+        room -= _json_chars(line) + _INDENT_CHARS
+        if room < 0:
+            break
+        fitting.append(line)
+    return tuple(fitting)
+
+
+def _size(part: ToolResult) -> int:
+    """Return how many characters a part of a result takes as JSON with a line for each field."""
+    written = part.model_dump_json(indent=2)
+    return len(written) + _INDENT_CHARS * (written.count("\n") + 1)
+
+
+def beginning(text: str, room: int) -> str:
+    """Return the beginning of a text that takes at most `room` characters of JSON."""
+    end = min(len(text), room)
+    while end > 0 and (size := _json_chars(text[:end])) > room:
+        end = min(end - 1, end * room // size)
+    return text[: max(end, 0)]
+
+
+def _json_chars(text: str) -> int:
+    return len(to_json(text).decode())
 
 
 def one_line(text: str, limit: int) -> str:

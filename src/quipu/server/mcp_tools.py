@@ -3,6 +3,8 @@
 The protocol comes from the library `mcp`, which is an extra and slow to import: whoever needs this imports it late.
 """
 
+import inspect
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Annotated, Any
@@ -13,7 +15,6 @@ import quipu
 from quipu.errors import InvalidInput, NotFound, QuipuError, Unavailable
 from quipu.model.document import DocumentListing
 from quipu.server.mcp_results import (
-    MAX_CHARS,
     ChangedDocument,
     CitedAnswer,
     DocumentLines,
@@ -25,6 +26,7 @@ from quipu.server.mcp_results import (
     SearchHits,
     cited_answer,
     document_line,
+    document_part,
     entity_facts,
     passage_reason,
     search_hit,
@@ -42,13 +44,17 @@ try:
 except ImportError as error:
     raise Unavailable("MCP is not installed.", remedy="Run pip install 'quipu-rag[mcp]'.") from error
 
+_log = logging.getLogger(__name__)
 _MAX_QUESTION_CHARS = 4_000
+_N_RELATIONS = 20  # in one result
+_N_LISTED = 100  # documents in one result
+_NOT_FOUND = "Call `search` for documents on a subject, or `documents` for the ids of all."
 _INSTRUCTIONS = """Quipu answers from the documents of one index, with the proof of every statement. \
 Call `evidence` to read passages and write the answer yourself, or `ask` for an answer that quotes the documents. \
 Call `fetch` for the whole text of a document, `entity` for what the documents say about a name. \
 Cite the `url` of what you use. If nothing fits, say that the documents do not answer."""
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False, idempotent_hint=True)
-_ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False, idempotent_hint=True)
+_CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=False, idempotent_hint=True)
 
 _Question = Annotated[
     str,
@@ -84,21 +90,37 @@ def tool_server(
 
     `without_paths` takes folders of the server out of messages.
     """
-    server: MCPServer[Any] = MCPServer("quipu", title="Quipu", instructions=_INSTRUCTIONS, version=quipu.__version__)
+    server = _silent_server()
     tools = _IndexTools(open_index, without_paths)
     for read in (tools.search, tools.fetch, tools.evidence, tools.ask, tools.entity, tools.documents, tools.explain):
-        server.add_tool(read, annotations=_READS)
+        server.add_tool(read, description=inspect.getdoc(read), annotations=_READS)
     if may_write:
-        server.add_tool(tools.change, annotations=_ADDS)
-    for kind, content in (("documents", tools.document_resource), ("entities", tools.entity_resource)):
+        server.add_tool(tools.change, description=inspect.getdoc(tools.change), annotations=_CHANGES)
+    for kind, parameters, content in (
+        ("documents", "{?start,end}", tools.document_resource),
+        ("entities", "", tools.entity_resource),
+    ):
         server.resource(
-            f"quipu://{kind}/{{id}}",
+            f"quipu://{kind}/{{id}}{parameters}",
             name=kind,
             description=f"One of the {kind} of the index, by its percent-encoded id or name.",
             mime_type="text/plain",
             security=ResourceSecurity(exempt_params=frozenset({"id"})),  # ids are looked up, never opened as paths
         )(content)
     return server
+
+
+def _silent_server() -> MCPServer[Any]:
+    """Return a server without tools. It leaves the log of the process as it is.
+
+    The library would log to stderr what its tools say about a call, with the ids in it, unless a log is set up.
+    """
+    root, configured = logging.getLogger(), logging.NullHandler()
+    root.addHandler(configured)
+    try:
+        return MCPServer("quipu", title="Quipu", instructions=_INSTRUCTIONS, version=quipu.__version__)
+    finally:
+        root.removeHandler(configured)
 
 
 class _IndexTools:
@@ -123,26 +145,25 @@ class _IndexTools:
             passages = await index.kb.passages(query)
             best = {passage.document.id: passage for passage in reversed(passages)}
             ranked = sorted(best.values(), key=lambda passage: (-passage.score, passage.document.id))[:limit]
-            return SearchHits(results=tuple(search_hit(index.link, passage) for passage in ranked))
+            return SearchHits(results=tuple(that_fit([search_hit(index.link, passage) for passage in ranked])))
 
-    async def fetch(self, id: str, ctx: Context[Any, Any], cursor: _Cursor = "") -> DocumentPart:  # noqa: A002 - as clients expect
-        """Return the text of a document by its id, at most 20,000 characters at a time; `cursor` asks for the rest.
+    async def fetch(
+        self,
+        id: Annotated[str, Field(description="The id of a document, as `search` returns it.")],  # noqa: A002 - as clients expect
+        ctx: Context[Any, Any],
+        cursor: Annotated[
+            str, Field(description="The `cursor` of the part before, or the `start` of a passage; empty: the start.")
+        ] = "",
+    ) -> DocumentPart:
+        """Return the text of a document by its id, about 20,000 characters at a time; `cursor` asks for the rest.
 
+        Use it to read a document as a whole, or what stands before and after a passage.
         Example: {"id": "linear-b.md"}
         """
         async with self._index(ctx) as index:
             text = await index.kb.text(id)
             (document,) = await index.kb.documents(ids=[id])
-            start = _offset(cursor, len(text))
-            end = min(start + MAX_CHARS, len(text))
-            return DocumentPart(
-                id=id,
-                title=document.title or id,
-                url=index.link(id),
-                text=text[start:end],
-                cursor=str(end) if end < len(text) else "",
-                metadata={name: str(value) for name, value in document.metadata.items()},
-            )
+            return document_part(document, index.link(id), text, _offset(cursor, len(text)))
 
     async def evidence(
         self, question: _Question, ctx: Context[Any, Any], strategy: _Strategy = "", cursor: _Cursor = ""
@@ -168,14 +189,19 @@ class _IndexTools:
         async with self._index(ctx) as index:
             return cited_answer(index.link, await index.kb.query(question, **_options(strategy)))
 
-    async def entity(self, name: str, ctx: Context[Any, Any], cursor: _Cursor = "") -> EntityFacts:
+    async def entity(
+        self,
+        name: Annotated[str, Field(description="A name as the documents write it, or another name of the same.")],
+        ctx: Context[Any, Any],
+        cursor: _Cursor = "",
+    ) -> EntityFacts:
         """Return what the documents say about a person, place, organization or thing: description and relations.
 
-        Use it when a question is about one name. An unknown name returns the nearest ones.
+        Use it when a question is about one name. For an unknown name, the error suggests similar ones if there are any.
         Example: {"name": "Alice Kober"}
         """
         async with self._index(ctx) as index:
-            page = await index.kb.neighbours(name, k=30, after=cursor)
+            page = await index.kb.neighbours(name, k=_N_RELATIONS, after=cursor)
             return entity_facts(page, await index.kb.entity(page.entity.key))
 
     async def documents(
@@ -184,13 +210,18 @@ class _IndexTools:
         prefix: Annotated[str, Field(description="How the id, title or source begins; empty: all.")] = "",
         cursor: _Cursor = "",
     ) -> DocumentLines:
-        """List the documents of the index by id, 100 at a time. Use it to see what the index is about."""
+        """List the documents of the index by id, at most 100 at a time; `cursor` asks for those that follow.
+
+        Use it to see what the index is about, or to find the id of a document whose title you know.
+        Example: {"prefix": "notes/"}
+        """
         async with self._index(ctx) as index:
-            listing = DocumentListing(prefix=prefix, k=100, after=cursor)
+            listing = DocumentListing(prefix=prefix, k=_N_LISTED, after=cursor)
             listed = await index.kb.documents(listing)
+            lines = that_fit([document_line(index.link, document) for document in listed])
+            is_last = len(lines) == len(listed) < _N_LISTED
             return DocumentLines(
-                documents=tuple(document_line(index.link, document) for document in listed),
-                cursor=listing.cursor(listed[-1]) if len(listed) == listing.k else "",
+                documents=tuple(lines), cursor="" if is_last or not lines else listing.cursor(listed[len(lines) - 1])
             )
 
     async def explain(
@@ -203,25 +234,34 @@ class _IndexTools:
         """Say why passages are in the evidence for a question: the words and names they were reached by, and how.
 
         Use it when a person asks where an answer comes from, or when the evidence looks wrong.
+        Example: {"question": "Who built on the work of Alice Kober?", "rank": 1}
         """
         async with self._index(ctx) as index:
             explanation = await index.kb.explain(question, rank=rank or None, **_options(strategy))
-            return PassageReasons(passages=tuple(passage_reason(index.link, chunk) for chunk in explanation.chunks))
+            reasons = that_fit([passage_reason(index.link, chunk) for chunk in explanation.chunks])
+            return PassageReasons(passages=tuple(reasons))
 
     async def change(
         self,
         id: Annotated[str, Field(description="The id of the document, as in notes/2026.md.", min_length=1)],  # noqa: A002
         ctx: Context[Any, Any],
-        text: Annotated[str, Field(description="The whole new text, as Markdown; empty: remove the document.")] = "",
-        title: str = "",
+        text: Annotated[str, Field(description="The whole new text, as Markdown.")] = "",
+        title: Annotated[str, Field(description="The title; empty: the first heading of the text.")] = "",
+        remove: Annotated[bool, Field(description="Remove the document. Send no text then.")] = False,
     ) -> ChangedDocument:
         """Add a document, replace it, or remove it with all that only it says. The index keeps no copy of what goes.
 
+        Use it only when a person asks for the change.
         Example: {"id": "notes/kober.md", "text": "# Alice Kober\\n\\nAlice Kober studied Linear B."}
         """
         async with self._index(ctx) as index:
             index.check_write()
-            if not text:
+            if bool(text.strip()) == remove:
+                raise InvalidInput(
+                    f"It is not clear what is to be done with {id[:200]!r}.",
+                    remedy="Send its whole text to add or replace it, or `remove`: true without a text.",
+                )
+            if remove:
                 await index.kb.remove([id])
                 return ChangedDocument(id=id, outcome="removed")
             result = await index.kb.add_text(text, id=id, title=title)
@@ -231,10 +271,16 @@ class _IndexTools:
                 id=id, outcome="unchanged" if result.n_unchanged else "replaced" if result.n_updated else "added"
             )
 
-    async def document_resource(self, id: str, ctx: Context[Any, Any]) -> str:  # noqa: A002
-        """Return the text of a document."""
+    async def document_resource(
+        self,
+        id: str,  # noqa: A002
+        ctx: Context[Any, Any],
+        start: Annotated[int, Field(ge=0)] = 0,
+        end: Annotated[int | None, Field(ge=0)] = None,
+    ) -> str:
+        """Return the text of a document, or its characters [start, end)."""
         async with self._resource_errors(), self._index(ctx) as index:
-            return await index.kb.text(id)
+            return (await index.kb.text(id))[start:end]
 
     async def entity_resource(self, id: str, ctx: Context[Any, Any]) -> str:  # noqa: A002
         """Return what the documents say about a name."""
@@ -248,8 +294,16 @@ class _IndexTools:
         try:
             async with self._open_index(ctx) as index:
                 yield index
+        except ToolError:
+            raise
         except (QuipuError, RequestRefused) as error:
-            raise ToolError(self._without_paths(f"{error.message} {error.remedy}".strip())) from error
+            # A model cannot run the commands that an error about an unknown name suggests.
+            is_command = isinstance(error, NotFound) and "`quipu " in error.remedy
+            remedy = _NOT_FOUND if is_command else error.remedy
+            raise ToolError(self._without_paths(f"{error.message} {remedy}".strip())) from error
+        except Exception as error:
+            _log.error("a tool of MCP failed", exc_info=error)
+            raise ToolError("Quipu failed. Its log tells more.") from None
 
     @asynccontextmanager
     async def _resource_errors(self) -> AsyncIterator[None]:

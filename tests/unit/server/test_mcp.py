@@ -1,8 +1,12 @@
 """The tools of MCP, by the real client: in this process, over standard input and output, and on a live port."""
 
+import asyncio
 import json
+import logging
 import os
+import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -58,6 +62,7 @@ def content(result: CallToolResult) -> dict[str, Any]:
     assert not result.is_error, block.text
     returned: dict[str, Any] = json.loads(block.text)
     assert result.structured_content == returned
+    assert len(block.text) <= MAX_CHARS
     return returned
 
 
@@ -78,7 +83,10 @@ async def test_every_tool_says_what_it_does_and_that_it_only_reads(kb: Quipu) ->
         assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (True, False)
         assert tool.description
         assert tool.output_schema is not None
+        assert "Example: " in tool.description or not tool.input_schema.get("required")
+        assert "\n  " not in tool.description
         assert "ctx" not in tool.input_schema["properties"]
+        assert all(parameter["description"] for parameter in tool.input_schema["properties"].values())
 
 
 async def test_a_document_is_searched_fetched_and_cited(kb: Quipu) -> None:
@@ -105,6 +113,10 @@ async def test_a_document_is_searched_fetched_and_cited(kb: Quipu) -> None:
         (text,) = resource.contents
         assert isinstance(text, TextResourceContents)
         assert text.text == LETTER
+        cited = await client.read_resource(source["url"])
+        assert [part.text for part in cited.contents if isinstance(part, TextResourceContents)] == [source["text"]]
+        part = content(await client.call_tool("fetch", {"id": hit["id"], "cursor": str(source["start"])}))
+        assert part["text"] == LETTER[source["start"] :]
 
 
 async def test_a_long_result_comes_in_parts_that_fit(kb: Quipu) -> None:
@@ -117,12 +129,11 @@ async def test_a_long_result_comes_in_parts_that_fit(kb: Quipu) -> None:
             parts.append(document["text"])
             cursor = document["cursor"]
         assert "".join(parts) == LONG
-        assert len(parts) == -(-len(LONG) // MAX_CHARS)
+        assert all(len(part) > MAX_CHARS // 2 for part in parts[:-1])
         places: list[tuple[str, int]] = []
         cursor = ""
         while not places or cursor:
             page = content(await client.call_tool("evidence", {"question": "the mills of Orsk", "cursor": cursor}))
-            assert sum(len(passage["text"]) for passage in page["passages"]) <= MAX_CHARS
             places += [(passage["document"], passage["start"]) for passage in page["passages"]]
             cursor = page["cursor"]
         passages = await kb.passages("the mills of Orsk")
@@ -141,6 +152,8 @@ async def test_a_long_result_comes_in_parts_that_fit(kb: Quipu) -> None:
         ("explain", {"question": "Ada Lovelace", "rank": 999}, "rank"),
         ("documents", {"cursor": "\x00"}, ""),
         ("change", {"id": "x"}, "change"),
+        ("fetch", {"id": "q"}, "Call `search`"),
+        ("entity", {"name": "Nobody"}, "Call `search`"),
     ],
 )
 async def test_a_wrong_call_gets_a_message_that_a_model_can_act_on(
@@ -160,12 +173,77 @@ async def test_a_tool_that_writes_adds_replaces_and_removes(tmp_path: Path) -> N
             ("Ada wrote.", "added"),
             ("Ada wrote.", "unchanged"),
             ("No.", "replaced"),
-            ("", "removed"),
         ):
             change = content(await client.call_tool("change", {"id": "a.md", "text": text}))
             assert change == {"id": "a.md", "outcome": outcome}
+        for unclear in ({}, {"text": " "}, {"text": "No.", "remove": True}):
+            assert "a.md" in message(await client.call_tool("change", {"id": "a.md", **unclear}))
+        assert [document.id for document in await kb.documents()] == ["a.md"]
+        change = content(await client.call_tool("change", {"id": "a.md", "remove": True}))
+        assert change == {"id": "a.md", "outcome": "removed"}
         assert not await kb.documents()
-        assert "a.md" in message(await client.call_tool("change", {"id": "a.md"}))
+        assert "a.md" in message(await client.call_tool("change", {"id": "a.md", "remove": True}))
+
+
+async def test_every_result_fits_whatever_is_in_the_documents(tmp_path: Path) -> None:
+    quoted = 'Zoë "Ω" Müller wrote to "Ada" \\ in Paris.\t' * 60
+    async with quipu.open(tmp_path / "kb") as kb, in_process(kb) as client:
+        for n in range(30):
+            metadata = {f"field{m}": quoted for m in range(30)}
+            await kb.add_text(f"{n} {quoted}", id=f"{n:03}-{'d' * 200}", title=quoted[:900], metadata=metadata)
+        listed: list[str] = []
+        cursor = ""
+        while not listed or cursor:
+            page = content(await client.call_tool("documents", {"cursor": cursor}))
+            listed += [line["id"] for line in page["documents"]]
+            cursor = page["cursor"]
+        assert listed == sorted(document.id for document in await kb.documents())
+        assert len(listed) == 30
+        for tool, arguments in (
+            ("search", {"query": "Who wrote to Ada in Paris?", "limit": 50}),
+            ("fetch", {"id": listed[0]}),
+            ("evidence", {"question": "Who wrote to Ada in Paris?"}),
+            ("ask", {"question": "Who wrote to Ada in Paris?"}),
+            ("explain", {"question": "Who wrote to Ada in Paris?"}),
+            ("entity", {"name": "Paris"}),
+        ):
+            assert content(await client.call_tool(tool, arguments))
+
+
+async def test_the_log_of_the_process_is_left_alone(kb: Quipu, capfd: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    root.handlers.clear()  # those of pytest, as in a server
+    try:
+        async with in_process(kb) as client:
+            assert "secret.md" in message(await client.call_tool("fetch", {"id": "secret.md"}))
+        assert (root.handlers, root.level) == ([], level)
+    finally:
+        root.handlers[:] = handlers
+    assert "secret" not in capfd.readouterr().err
+
+
+async def test_an_error_of_the_engine_itself_is_not_shown(tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def broken(_: object) -> AsyncIterator[IndexForTools]:
+        raise OSError("/home/ada/secret")
+        yield
+
+    async with Client(tool_server(broken, may_write=False)) as client:
+        assert message(await client.call_tool("fetch", {"id": "x"})).endswith("Quipu failed. Its log tells more.")
+
+
+async def test_a_server_with_open_clients_ends_on_sigterm(folder: Path) -> None:
+    with running(folder) as (address, process):
+        async with Client(f"{address}/mcp", mode="legacy") as client, httpx.AsyncClient(timeout=60) as listener:
+            assert content(await client.call_tool("documents", {}))["documents"]
+            headers = {"accept": "text/event-stream"}
+            async with listener.stream("GET", f"{address}/mcp", headers=headers):
+                start = time.monotonic()
+                process.send_signal(signal.SIGTERM)
+                ended = await asyncio.to_thread(process.wait, 60)
+                assert time.monotonic() - start < 15
+    assert ended in (0, -signal.SIGTERM)
 
 
 async def test_the_command_speaks_over_standard_input_and_output(folder: Path) -> None:
