@@ -21,7 +21,7 @@ from quipu.model.document import DocumentListing, DocumentOrder, DocumentStatus
 from quipu.model.results import IndexStatus
 from quipu.server.access import unknown_workspace
 from quipu.server.job_runners import JobStates, JobStatus
-from quipu.server.wire import json_bytes, sent_event
+from quipu.server.wire import BEAT, HEARTBEAT_S, json_bytes, sent_event
 from quipu.server.workspaces import Workspaces
 from quipu.stores.sqlite.server_state import ServerJob
 
@@ -135,31 +135,38 @@ class WorkspaceWatch:
             [status] = await self.states.read(kb, [job])
         return status
 
-    async def looks(self) -> AsyncGenerator[None, None]:
-        """Yield at once, and after every look that found a file changed. Ends after an hour, and with the server.
+    async def looks(self) -> AsyncGenerator[bool, None]:
+        """Yield True at once, and after every look that found a file changed; False after 15 seconds without one.
+
+        Ends after an hour, and with the server.
 
         Raises NotFound when the workspace is gone.
         """
         end = time.monotonic() + _MAX_STREAM_S
+        is_new = True
         with self._following():
             while True:
                 looked = self._looked
-                yield
+                yield is_new
                 if self._error is not None:
                     raise self._error
                 if self._is_closed:
                     return
                 try:
-                    async with asyncio.timeout(end - time.monotonic()):
-                        await looked.wait()
+                    async with asyncio.timeout(min(end - time.monotonic(), HEARTBEAT_S)):
+                        is_new = await looked.wait()
                 except TimeoutError:
-                    return
+                    is_new = False
+                    if time.monotonic() >= end:
+                        return
 
     async def changes(self, last_id: str = "") -> AsyncGenerator[bytes, None]:
         """Yield the events since the state with this id, then all that follow; first the state where it is unknown."""
         n_sent = next((change.n for change in self._changes if change.id == last_id), None)
         async with aclosing(self.looks()) as looks:
-            async for _ in looks:
+            async for is_new in looks:
+                if not is_new:
+                    yield BEAT
                 while (following := self._after(n_sent)) is not None:
                     n_sent, events = following
                     yield events

@@ -23,7 +23,7 @@ from quipu.server.events import WorkspaceWatch, unknown_job
 from quipu.server.job_runners import ADD, CANCELLED, REFRESH, WAITING, JobStatus, now_text
 from quipu.server.operations import Call, WireBody, operation, operations_of
 from quipu.server.questions import WORKSPACE
-from quipu.server.wire import event_stream, json_bytes, sent_event
+from quipu.server.wire import BEAT, event_stream, json_bytes, sent_event
 from quipu.stores.sqlite.server_state import ServerJob
 
 
@@ -94,7 +94,7 @@ async def job_events(call: Call, job: str) -> Response:
     """
     watch = await call.server.watches.ready(call.workspace)
     await watch.job(job)
-    return event_stream(_events(call, watch, job))
+    return event_stream(_events(call, watch, job), heartbeat_s=0)
 
 
 @operation("GET", f"{WORKSPACE}/events", Permission.READ, media_type="text/event-stream")
@@ -110,7 +110,7 @@ async def workspace_events(call: Call) -> Response:
     every 15 seconds while nothing happens. A stream ends after an hour, or with the event `problem` (Problem).
     """
     watch = await call.server.watches.ready(call.workspace)
-    return event_stream(_changes(call, watch))
+    return event_stream(_changes(call, watch), heartbeat_s=0)
 
 
 async def _changes(call: Call, watch: WorkspaceWatch) -> AsyncIterator[bytes]:
@@ -166,7 +166,10 @@ async def _job(call: Call, job_id: str) -> ServerJob:
 async def _events(call: Call, watch: WorkspaceWatch, job_id: str) -> AsyncIterator[bytes]:
     sent = call.request.headers.get("last-event-id", "")
     async with aclosing(watch.looks()) as looks:
-        async for _ in looks:
+        async for is_new in looks:
+            if not is_new:
+                yield BEAT
+                continue
             status = await watch.job(job_id)
             digest = hashlib.sha256(json_bytes(status)).hexdigest()[:16]
             if digest != sent:

@@ -25,6 +25,7 @@ from quipu.errors import (
 )
 
 HEARTBEAT_S = 15.0
+BEAT = b": waiting\n\n"
 # The first class that an error belongs to says its status.
 _STATUS: Mapping[type[QuipuError], int] = {
     NotFound: 404,
@@ -137,9 +138,13 @@ def sent_event(event: str, value: object, id: str = "") -> bytes:  # noqa: A002 
 
 
 def event_stream(events: AsyncIterator[bytes], heartbeat_s: float = HEARTBEAT_S) -> StreamingResponse:
-    """Return a response of server-sent events. A comment keeps the connection open while nothing happens."""
+    """Return a response of server-sent events. A comment keeps the connection open while nothing happens.
+
+    With `heartbeat_s` 0, `events` has these comments itself: thousands of idle streams then take less memory.
+    """
     headers = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
-    return StreamingResponse(with_heartbeat(events, b": waiting\n\n", heartbeat_s), 200, headers, "text/event-stream")
+    pieces = with_heartbeat(events, BEAT, heartbeat_s) if heartbeat_s else events
+    return StreamingResponse(pieces, 200, headers, "text/event-stream")
 
 
 async def with_heartbeat(pieces: AsyncIterator[bytes], beat: bytes, every_s: float) -> AsyncIterator[bytes]:

@@ -313,6 +313,16 @@ async def test_a_stream_ends_after_an_hour_so_that_its_key_is_checked_again(
     assert [_parsed(event)[0] for event in text] == ["state"]
 
 
+async def test_a_comment_comes_while_nothing_happens(
+    server: ServerComponents, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "HEARTBEAT_S", 0.001)
+    async with aclosing((await _watch(server)).changes()) as changes:
+        assert _parsed(await anext(changes))[0] == "state"
+        pieces = [await anext(changes) for _ in range(3)]
+        assert pieces[-1] == b": waiting\n\n"
+
+
 async def test_the_events_of_a_workspace_need_one_that_exists(client: httpx.AsyncClient) -> None:
     assert (await client.get("/api/v1/workspaces/other/events")).status_code == 404
 
