@@ -67,8 +67,8 @@ export function startRenderer(element: HTMLElement, bounds: Box, listeners: List
   sigma["getNodeAtPosition"] = (position: { x: number; y: number }) => (sigma.getMouseCaptor().isMoving ? null : pick(position));
   sigma.setCustomBBox({ x: [bounds[0], bounds[2]], y: [bounds[1], bounds[3]] });
   sigma.createCanvasContext("marks", { style: { pointerEvents: "none" } });
-  const { marks: overlay, mouse } = sigma.getCanvases() as Record<string, HTMLCanvasElement>;
-  mouse!.before(overlay!);
+  const { marks: overlay, labels } = sigma.getCanvases() as Record<string, HTMLCanvasElement>;
+  labels!.before(overlay!);
   sigma.resize(true); // also the new layer
   sigma.on("afterRender", () => scene && drawMarks(sigma, overlay!.getContext("2d")!, scene, marks, ink));
   sigma.on("clickNode", ({ node }) => listeners.onNode(Number(node)));
@@ -284,7 +284,8 @@ function drawMarks(sigma: Sigma, context: CanvasRenderingContext2D, scene: Scene
     const place = at(node);
     const size = sigma.scaleSize(sigma.getNodeDisplayData(String(node))?.size ?? 0);
     ring(context, place.x, place.y, size, ink.accent);
-    drawLabel(context, { ...place, size: size + 3, label: scene.map.labels[node]!, place: "beside" }, ink);
+    const isLabelled = sigma.getNodeDisplayedLabels().has(String(node));
+    if (!isLabelled) drawLabel(context, { ...place, size: size + 3, label: scene.map.labels[node]!, place: "beside" }, ink);
   }
 }
 
