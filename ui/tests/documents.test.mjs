@@ -77,6 +77,7 @@ test("a pasted text becomes a document that can be opened; a script in it stays 
   await page.fill("dialog [name=title]", "<img src=x onerror=alert(1)>");
   await page.fill("dialog [name=text]", "Hello. <script>alert(1)</script><img src=x onerror=alert(1)>\n\n[here](javascript:alert(1))");
   await page.click("dialog .primary");
+  await row(page, "<img src=x onerror=alert(1)>").getByText("ready").waitFor();
   await page.click(`${ROW} a >> text=<img src=x onerror=alert(1)>`);
   await page.waitForSelector(".document .markdown >> text=Hello.");
   assert.equal(await page.locator(".markdown img, .markdown script, .markdown a[href^=javascript]").count(), 0);
@@ -196,7 +197,8 @@ test("a server that goes away and comes back is noticed without a reload", async
 async function withModel(script, run) {
   const model = await startModel({});
   const own = mkdtempSync(join(tmpdir(), "quipu-page-"));
-  const reading = await startServer(own, { env: model.env });
+  writeFileSync(join(own, "quipu.toml"), 'currency = "EUR"\n\n[[price]]\nmodel = "custom/test"\ninput = 2.0\noutput = 8.0\n');
+  const reading = await startServer(own, { env: { ...model.env, QUIPU_CONFIG: join(own, "quipu.toml") } });
   const follow = (script) => fetch(`${model.address}/script`, { method: "PUT", body: JSON.stringify(script) });
   try {
     const page = await open(browser, reading.address, VIEW);
@@ -204,6 +206,7 @@ async function withModel(script, run) {
     await page.click("text=Paste text");
     await page.fill("dialog [name=text]", "# Read first\n\nMary Somerville taught Ada.");
     await page.click("dialog .primary");
+    await page.click("dialog:has(.facts) .primary");
     await row(page, "Read first").getByText("ready").waitFor();
     await page.click(".job >> text=Close");
     await follow(script);
@@ -227,6 +230,21 @@ test("a job is shown again after a reload, and can be cancelled", () =>
     await page.waitForSelector(".job .badge.running");
     await page.click(".job >> text=Cancel");
     await row(page, "slow-1.md").waitFor({ state: "detached" });
+  }));
+
+test("what would cost more than the cap is not added", () =>
+  withModel({}, async (page) => {
+    await page.setInputFiles("[name=files]", [file("dear.md", "# Dear\n\nAda Lovelace met Charles Babbage.")]);
+    await page.waitForSelector("dialog .facts >> text=€");
+    await page.fill("dialog [name=cap]", "0.000001");
+    await page.waitForSelector("dialog [role=alert] >> text=above");
+    assert.ok(await page.isDisabled("dialog .primary"));
+    assert.deepEqual(await violations(page), []);
+    await page.fill("dialog [name=cap]", "5");
+    await page.click("dialog .primary");
+    await row(page, "Dear").getByText("ready").waitFor();
+    await page.waitForSelector(".job .badge.finished");
+    assert.match(await page.textContent(".job"), /tokens.*€/); // what it cost in the end
   }));
 
 test("what a model could not read is listed with its reason, and only that is read again", () =>

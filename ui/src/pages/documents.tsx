@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { mayWrite } from "../session";
-import { get, type Problem } from "../api";
+import { get } from "../api";
 import { JobList } from "../jobs";
 import { Action, Await, Confirm, Dialog, Empty, Facts, Failures, N_FAILURES, ProblemNotice, Waiting, announce, asProblem, say, useLoaded } from "../parts";
 import { go, href, route } from "../route";
@@ -232,17 +232,20 @@ function WhatGoes({ preview }: { preview: RemovalPreview }) {
 
 // Adding
 
+/** Files to be estimated, and what adds them. */
+interface Addition {
+  files: NamedFile[];
+  add: () => void;
+}
+
 function Adding({ status }: { status?: IndexStatus }) {
-  const [chosen, setChosen] = useState<NamedFile[]>();
+  const [addition, setAddition] = useState<Addition>();
   const [isPasting, setPasting] = useState(false);
   const [isOver, setOver] = useState(false);
   const [files, folder] = [useRef<HTMLInputElement>(null), useRef<HTMLInputElement>(null)];
   const model = modelOf(status);
-  const add = (named: NamedFile[]) => {
-    if (!named.length) say(t("upload.nothing"));
-    else if (model) setChosen(named);
-    else upload(named);
-  };
+  const begin = (next: Addition) => (model ? setAddition(next) : next.add()); // a model costs something: first the estimate
+  const add = (named: NamedFile[]) => (named.length ? begin({ files: named, add: () => upload(named) }) : say(t("upload.nothing")));
   useDrop(add, setOver);
   const onChoose = (event: Event) => {
     const input = event.currentTarget as HTMLInputElement;
@@ -261,8 +264,8 @@ function Adding({ status }: { status?: IndexStatus }) {
       </p>
       <input ref={files} type="file" name="files" multiple hidden aria-label={t("documents.files")} onChange={onChoose} />
       <input ref={folder} type="file" name="folder" multiple hidden aria-label={t("documents.folder")} onChange={onChoose} {...{ webkitdirectory: true }} />
-      {isPasting && <Paste close={() => setPasting(false)} />}
-      {chosen && <EstimateDialog chosen={chosen} model={model} currency={status?.currency} close={() => setChosen(undefined)} />}
+      {isPasting && <Paste begin={begin} close={() => setPasting(false)} />}
+      {addition && <EstimateDialog addition={addition} model={model} currency={status?.currency} close={() => setAddition(undefined)} />}
     </section>
   );
 }
@@ -324,17 +327,18 @@ async function filesIn(entry: FileSystemEntry): Promise<NamedFile[]> {
   }
 }
 
-function Paste({ close }: { close: () => void }) {
-  const [problem, setProblem] = useState<Problem>();
-  const [isBusy, setBusy] = useState(false);
+function Paste({ begin, close }: { begin: (addition: Addition) => void; close: () => void }) {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
-    setBusy(true);
-    addText({ text: String(form.get("text")), title: String(form.get("title")).trim() }).then(
-      (added) => (say(counted(added)), close()),
-      (error) => (setProblem(asProblem(error)), setBusy(false)),
-    );
+    const [text, title] = [String(form.get("text")), String(form.get("title")).trim()];
+    const add = () =>
+      void addText({ text, title }).then(
+        (added) => say(counted(added)),
+        (error) => say(`${asProblem(error).message} ${asProblem(error).remedy}`),
+      );
+    close();
+    begin({ files: [{ name: "text.md", file: new Blob([text]) }], add });
   };
   return (
     <Dialog title={t("documents.paste")} close={close}>
@@ -347,33 +351,46 @@ function Paste({ close }: { close: () => void }) {
           {t("document.text")}
           <textarea name="text" rows={10} required dir="auto" />
         </label>
-        {problem && <ProblemNotice problem={problem} />}
         <p class="actions">
-          <button class="primary" disabled={isBusy}>
-            {t("documents.addIt")}
-          </button>
+          <button class="primary">{t("documents.addIt")}</button>
         </p>
       </form>
     </Dialog>
   );
 }
 
-/** What reading the files would cost, before anything is added. */
-function EstimateDialog({ chosen, model, currency, close }: { chosen: NamedFile[]; model: string; currency?: string; close: () => void }) {
-  const loaded = useLoaded((abort) => estimate(chosen, abort), chosen);
+/** What reading the files would cost, before anything is added; not above the cap that the person sets. */
+function EstimateDialog({ addition, model, currency, close }: { addition: Addition; model: string; currency?: string; close: () => void }) {
+  const loaded = useLoaded((abort) => estimate(addition.files, abort), addition);
+  const [cap, setCap] = useState(localStorage.getItem("cap") ?? "");
+  const high = loaded.value?.cost ? loaded.value.cost.high / 1e6 : Infinity; // unknown without a price
+  const isAbove = cap !== "" && high > Number(cap);
+  const keepCap = (text: string) => {
+    setCap(text);
+    localStorage.setItem("cap", text);
+  };
   const add = () => {
-    upload(chosen);
+    addition.add();
     close();
   };
   return (
-    <Dialog title={t("estimate.title", { n: chosen.length })} close={close}>
+    <Dialog title={t("estimate.title", { n: addition.files.length })} close={close}>
       <p>{t("estimate.model", { model })}</p>
       {loaded.isLoading && <Waiting text={t("estimate.waiting")} />}
       {loaded.problem && <ProblemNotice problem={loaded.problem} retry={loaded.reload} />}
       {loaded.value && <EstimateFacts estimate={loaded.value} currency={currency} />}
+      <label class="field narrow">
+        {t("estimate.cap", { currency: currency ?? "" })}
+        <input type="number" name="cap" min="0" step="any" value={cap} onInput={(event) => keepCap(event.currentTarget.value)} />
+      </label>
+      {loaded.value && isAbove && (
+        <p class="notice problem" role="alert">
+          {t("estimate.above")}
+        </p>
+      )}
       <p class="actions">
         <button onClick={close}>{t("cancel")}</button>
-        <button class="primary" onClick={add}>
+        <button class="primary" disabled={isAbove} onClick={add}>
           {t("documents.addIt")}
         </button>
       </p>
