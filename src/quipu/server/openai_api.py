@@ -67,11 +67,12 @@ class ResponseRequest(OpenBody):
 
 
 class EmbeddingRequest(OpenBody):
-    """A request for the vectors of texts."""
+    """A request for the vectors of texts; `dimensions`, if it is given, must be what the embedder makes."""
 
     model: str
     input: str | list[str]
     encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = None
 
 
 def openai_error(problem: Problem, headers: Mapping[str, str]) -> Response:
@@ -199,6 +200,11 @@ async def openai_embeddings(call: Call, body: EmbeddingRequest) -> Response:
     texts = [body.input] if isinstance(body.input, str) else body.input
     async with call.use(model.workspace) as kb:
         vectors = await kb.embed(texts)
+    if body.dimensions not in (None, vectors.shape[1]):
+        raise InvalidInput(
+            f"The vectors of this workspace have {vectors.shape[1]} dimensions, not {body.dimensions}.",
+            remedy="Leave `dimensions` out.",
+        )
     is_text = body.encoding_format == "base64"
     rows: Iterator[object] = (
         base64.b64encode(vector.astype("<f4").tobytes()).decode() if is_text else vector.tolist() for vector in vectors

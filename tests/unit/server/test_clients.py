@@ -130,6 +130,10 @@ def test_openai_embeddings_are_the_same_as_floats_and_as_base64(address: str, cl
     text = httpx.post(f"{address}/v1/embeddings", json=body).json()["data"][0]["embedding"]
     assert struct.unpack(f"<{len(plain)}f", base64.b64decode(text)) == pytest.approx(plain)
     assert vectors[0] != vectors[1]
+    same = client.embeddings.create(model="quipu", input="a letter", dimensions=len(plain))
+    assert same.data[0].embedding == pytest.approx(plain)
+    with pytest.raises(openai.UnprocessableEntityError, match=f"{len(plain)} dimensions, not 5"):
+        client.embeddings.create(model="quipu", input="a letter", dimensions=5)
 
 
 def test_openai_responses_are_answered_whole_and_streamed(client: openai.OpenAI, address: str) -> None:
@@ -213,9 +217,7 @@ def test_a_missing_key_is_refused_in_the_form_of_each_api(tmp_path: Path) -> Non
 REPLY = CannedReply(text="She wrote to Charles Babbage [1]. " * 50, kinds=(RequestKind.ANSWER,))
 SLOW = Script(
     latency=Latency(mean_s=60, first_share=0),
-    answering=ReplyRules(
-        replies=(CannedReply(text="She wrote to Charles Babbage [1]. " * 50, kinds=(RequestKind.ANSWER,)),)
-    ),
+    answering=ReplyRules(replies=(REPLY,)),
 )
 
 
@@ -234,3 +236,29 @@ def test_a_client_that_goes_away_ends_the_call_of_the_model(
     assert request.kind is RequestKind.ANSWER
     assert not request.is_completed
     assert request.ended_s - request.started_s < 60
+
+
+TITLE = "### Task:\nGenerate a title.\n<chat_history>\nUSER: Whom did Ada Lovelace write to?\n</chat_history>"
+TITLES = Script(
+    answering=ReplyRules(
+        replies=(
+            CannedReply(text="This prompt holds the letter.", containing="Analytical Engine"),
+            CannedReply(text="Letters of Ada", containing="<chat_history>"),
+        )
+    )
+)
+
+
+def test_a_clients_prompt_for_a_title_reaches_the_model_without_evidence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = [{"role": "user", "content": TITLE}]
+    with serving(TITLES) as model:
+        monkeypatch.setenv("QUIPU_LLM", "custom/test")
+        monkeypatch.setenv("QUIPU_LLM_BASE_URL", model.base_url)
+        with running(folder) as (address, _), ollama.Client(address) as client:
+            assert client.chat("quipu:latest", messages).message.content == "Letters of Ada"
+            streamed = client.chat("quipu:latest", messages, stream=True)
+            assert "".join(part.message.content or "" for part in streamed) == "Letters of Ada"
+            asked = [{"role": "user", "content": QUESTION}]
+            assert client.chat("quipu:latest", asked).message.content.startswith("This prompt holds the letter.")

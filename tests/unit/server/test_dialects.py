@@ -1,5 +1,7 @@
 """What the APIs of OpenAI and Ollama share: prefixes of questions, the history, and addresses of citations."""
 
+import json
+
 import httpx
 import pytest
 from starlette.requests import Request
@@ -86,6 +88,17 @@ def test_the_address_of_a_citation_opens_the_document_at_the_cited_characters() 
     whole = "http://kb.example.org:8787/#/workspaces/letters/documents/a%20b%2F1%23.md"
     assert document_url(Request(scope), "letters", "a b/1#.md", 3, 9) == f"{whole}?start=3&end=9"
     assert document_url(Request(scope), "letters", "a b/1#.md") == whole
+
+
+async def test_a_stream_of_ollama_is_kept_open_by_empty_lines(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quipu.server.ollama_api.HEARTBEAT_S", 0.001)  # a search in a thread takes longer
+    body = {"model": "quipu", "messages": [{"role": "user", "content": "Whom did Ada write to?"}]}
+    lines = [json.loads(line) for line in (await client.post("/api/chat", json=body)).text.splitlines()]
+    assert (lines[0]["message"]["content"], lines[0]["done"]) == ("", False)
+    assert "Charles Babbage" in "".join(line["message"]["content"] for line in lines)
+    assert lines[-1]["done"]
 
 
 async def test_ollamas_own_examples_work_which_name_no_type(client: httpx.AsyncClient) -> None:
