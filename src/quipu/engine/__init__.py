@@ -30,7 +30,7 @@ from quipu.engine.ingestion import (
 from quipu.engine.lookups import Lookups, unique_ids
 from quipu.engine.refresh import RefreshScope, derivation_lease, drop_derivations, refresh_index
 from quipu.engine.status import DerivationStates, plan_refresh, read_status
-from quipu.ingest.queue import EnqueueResult, enqueue_documents, remove_documents
+from quipu.ingest.queue import EnqueueResult, enqueue_documents, no_preparation, remove_documents
 from quipu.ingest.sources import FoundSource, text_source
 from quipu.model.answer import Answer, AnswerPiece, Comparison, PieceSink
 from quipu.model.delta import Delta
@@ -118,11 +118,11 @@ class Quipu(Lookups, GraphExports):
     ) -> EnqueuedDocuments:
         """Put files, folders or documents into the queue, durably, and return at once; `resume` works through it.
 
-        The arguments are those of `add`. A file that cannot be read is part of the result, not an error.
+        The arguments are those of `add`. A file that cannot be read is part of the result. No model is asked.
         """
         run = IngestRun(self._components)
         documents = collect_sources(sources, self._components, root, metadata)
-        enqueued = await self._enqueue(documents, run, **options)
+        enqueued = await self._enqueue(documents, run, asks_model=False, **options)
         return EnqueuedDocuments(
             added=tuple(enqueued.added),
             updated=tuple(enqueued.updated),
@@ -131,13 +131,13 @@ class Quipu(Lookups, GraphExports):
         )
 
     async def _enqueue(
-        self, documents: Iterable[FoundSource], run: IngestRun, /, **options: Unpack[ReadingOptions]
+        self, documents: Iterable[FoundSource], run: IngestRun, /, asks_model: bool = True, **options: Any
     ) -> EnqueueResult:
         config = run.components.ingest_config
         check = partial(self._model_check.check, run.components.models, config.extractor)
+        prepare, reread = check if asks_model else no_preparation, options.get("reread", False)
         config = config.with_chunking(options.get("chunking"))
-        reread = options.get("reread", False)
-        return await enqueue_documents(documents, self._store, config, run.on_event, check, reread=reread)
+        return await enqueue_documents(documents, self._store, config, run.on_event, prepare, reread=reread)
 
     async def estimate(
         self,

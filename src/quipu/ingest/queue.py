@@ -38,7 +38,7 @@ class EnqueueResult:
     skipped: SkippedFiles | None = None
 
 
-async def _no_preparation() -> None:
+async def no_preparation() -> None:
     """Do nothing."""
 
 
@@ -47,7 +47,7 @@ async def enqueue_documents(
     store: Store,
     config: IngestConfig,
     on_event: EventSink,
-    prepare: Callable[[], Awaitable[None]] = _no_preparation,
+    prepare: Callable[[], Awaitable[None]] = no_preparation,
     *,
     reread: bool = False,
 ) -> EnqueueResult:
