@@ -26,7 +26,8 @@ after(async () => {
   if (folder) removeFolder(folder);
 });
 
-const ready = (page) => page.waitForSelector(".setting-list li");
+/** Wait until every part of the view has its answer. */
+const ready = (page) => Promise.all([".setting-list li", "#derivations", ".settings [role=tabpanel] > *"].map((part) => page.waitForSelector(part)));
 
 test("what models cost is shown by day, stage and model", async () => {
   const page = await open(browser, server.address, "#/workspaces/default/ask?q=Who+built+on+the+work+of+Alice+Kober%3F");
