@@ -54,7 +54,7 @@ function Overview({ status }: { status: IndexStatus }) {
       />
       <Facts
         rows={[
-          [t("overview.extractor"), /\((.*)\)$/.exec(status.extractor)?.[1] ?? status.extractor],
+          [t("overview.extractor"), / \((.*)\)$/.exec(status.extractor)?.[1] ?? status.extractor],
           [t("overview.embedder"), status.embedder || "–"],
           ...[...roles].map(([model, names]): [string, string] => [names.join(", "), model]),
         ]}
