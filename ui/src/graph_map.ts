@@ -32,6 +32,9 @@ export interface MapQuery {
   max_nodes?: number;
 }
 
+const RING = 9; // from one ring of neighbours to the next, in units of the map
+const PER_RING = 12; // neighbours on the first ring; twice as many fit on the second
+
 const ARRAYS = { float32: Float32Array, uint32: Uint32Array, int32: Int32Array };
 const START = 16; // bytes before the header
 const MAX_NODES = 4_000; // drawn at once: more are a grey sheet, and freeze the page while they are indexed
@@ -44,7 +47,32 @@ export async function loadMap({ level, box, ...filters }: MapQuery, signal?: Abo
   const limit = level === "middle" ? MAX_NODES : undefined;
   const parameters = query({ max_nodes: limit, ...filters, box: box?.join(",") });
   const reply = await send("GET", workspaceUrl(`/graph/map/${level}${parameters}`), undefined, { signal, headers: { accept: "application/octet-stream" } });
-  return readMap(await reply.arrayBuffer());
+  const map = readMap(await reply.arrayBuffer());
+  if (level === "near") arrange(map, filters.name ?? []);
+  return map;
+}
+
+/** Place a few entities so that each can be read: one in the middle of rings of its neighbours, or a path in a row. */
+function arrange({ ids, nodes, edges }: GraphMap, names: string[]): void {
+  const [first] = names.map((name) => ids.indexOf(name));
+  if (first === undefined || first < 0) return;
+  const [x, y] = [nodes.x[first]!, nodes.y[first]!];
+  if (names.length > 1)
+    return names.forEach((name, place) => {
+      const node = ids.indexOf(name);
+      if (node >= 0) (nodes.x[node] = x + place * RING), (nodes.y[node] = y);
+    });
+  const angle = (node: number) => Math.atan2(nodes.y[node]! - y, nodes.x[node]! - x);
+  const others = [...new Set([...neighboursOf({ edges }, first), ...ids.keys()])].filter((node) => node !== first); // heaviest first
+  for (let ring = 1; others.length; ring++) {
+    const around = others.splice(0, PER_RING * ring).sort((a, b) => angle(a) - angle(b) || a - b);
+    const turn = angle(around[0]!);
+    const places = around.map((_, place) => turn + (2 * Math.PI * place) / around.length);
+    around.forEach((node, place) => {
+      nodes.x[node] = x + RING * ring * Math.cos(places[place]!);
+      nodes.y[node] = y + RING * ring * Math.sin(places[place]!);
+    });
+  }
 }
 
 /** Read a map in the binary layout; its arrays lie in the buffer. */
@@ -108,7 +136,7 @@ export function paletteColour(place: number): string {
 }
 
 /** Return the places of the nodes that an edge joins with a node. */
-export function neighboursOf(map: GraphMap, node: number): number[] {
+export function neighboursOf(map: Pick<GraphMap, "edges">, node: number): number[] {
   const { source, target } = map.edges;
   const places: number[] = [];
   for (let edge = 0; edge < source.length; edge++) {
