@@ -9,17 +9,17 @@ from quipu.cli.options import QuipuCommand, with_engine
     "mcp",
     cls=QuipuCommand,
     examples=(
-        "quipu --index ./kb mcp",
+        "quipu mcp",
         "quipu --index ./kb mcp --write",
         "claude mcp add kb -- quipu --index ./kb mcp",
     ),
 )
 @click.option("--write", is_flag=True, help="Also let the model add, replace and remove documents.")
 def command(*, write: bool) -> None:
-    """Answer a client of the Model Context Protocol over standard input and output.
+    """Answer a client of the Model Context Protocol (MCP).
 
-    The client starts this command itself: enter the command and its arguments in its configuration. `quipu serve`
-    answers the same protocol over HTTP, at /mcp.
+    It talks over standard input and output. The client starts this command itself: enter the command and its
+    arguments in its configuration. `quipu serve` answers the same protocol over HTTP, at /mcp.
     """
     from quipu.server.mcp_endpoint import serve_over_stdio
 
