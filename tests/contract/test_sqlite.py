@@ -11,6 +11,7 @@ from quipu.ports.store import Store
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.conversations import ConversationsContract, ConversationsOf
+from quipu.testing.contract.edits import EditsContract, EditsOf
 from quipu.testing.store_contract import OpenStore, StoreContract
 
 
@@ -37,9 +38,19 @@ def conversations_of() -> ConversationsOf:
     return lambda store: cast(RelationalStore, store).conversations
 
 
+@pytest.fixture
+def edits_of() -> EditsOf:
+    """Return what gives the edits of an open store."""
+    return lambda store: cast(RelationalStore, store).edits
+
+
 class TestSqlite(StoreContract):
     """SQLite keeps every promise of a store."""
 
 
 class TestSqliteConversations(ConversationsContract):
     """SQLite keeps every promise about conversations."""
+
+
+class TestSqliteEdits(EditsContract):
+    """SQLite keeps every promise about edits."""

@@ -155,9 +155,10 @@ test("without WebGL the map says so, and the table shows the same", async () => 
       return kind.startsWith("webgl") || kind.startsWith("experimental") ? null : own.call(this, kind, ...rest);
     };
   });
+  await page.goto("about:blank"); // so that the next address loads the page again
   await page.goto(`${server.address}/${view()}`);
-  await page.reload();
   const notice = page.locator(".graph .problem");
+  await notice.waitFor({ timeout: 30_000 });
   assert.match(await notice.textContent(), /WebGL/);
   assert.deepEqual(await violations(page), []);
   await notice.locator("a").click();

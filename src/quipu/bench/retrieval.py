@@ -30,7 +30,7 @@ from quipu.ports.ingest import Extractor
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve import STRATEGIES
 from quipu.settings import Settings
-from quipu.stores.relational.store import SCHEMA
+from quipu.stores.relational.migrations import SCHEMA
 from quipu.wiring import make_analyzer, open_embedder, open_engine, open_store
 
 RECALLS_AT = (2, 5, 10, 20)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from quipu.model.cluster import ClusterRelationUpdate, ClusterReport, Partition
 from quipu.model.derivation import DerivationRecord
 from quipu.model.document import DocumentStatus, Metadata, SourceDocument
+from quipu.model.edit import Edit
 from quipu.model.graph import AliasMention, Chunk, ClaimMention, EntityMention, RelationMention
 from quipu.model.summary import Summary
 from quipu.model.usage import UsageRow
@@ -120,7 +121,8 @@ class Delta:
     removal jobs; a job that was replaced because its document was added again removes nothing. A summary is written
     only if its descriptions are still current. `drop` are names of derivations to delete with all their data. `usage`
     is added to the existing counts. `rebuild_text` builds full text and links again from the chunks, with the tokenizer
-    of this version.
+    of this version. `edits` hold from now on, after those of earlier commits. `undo` are the ids of edits that hold no
+    longer; unknown ids, and those of edits that are undone already, are ignored.
     """
 
     cancel: Sequence[str] = ()
@@ -131,6 +133,8 @@ class Delta:
     publish: Sequence[DocumentFacts] = ()
     remove: Sequence[str] = ()
     remove_claimed: Sequence[int] = ()
+    edits: Sequence[Edit] = ()
+    undo: Sequence[int] = ()
     fail: Sequence[JobFailure] = ()
     summaries: Sequence[Summary] = ()
     partition: Partition | None = None
@@ -160,7 +164,8 @@ class CommitResult:
     """The result of a commit: the new revision, and the ids of documents whose job had been replaced.
 
     `cancelled` are the documents that had a job to cancel, and `n_retried` jobs were queued again. `n_outdated`
-    summaries were discarded because their descriptions had changed.
+    summaries were discarded because their descriptions had changed. `edits` are the ids of the new edits, in the given
+    order, and `undone` those of the edits that this commit has undone.
     """
 
     revision: int
@@ -168,3 +173,5 @@ class CommitResult:
     n_retried: int = 0
     superseded: tuple[str, ...] = ()
     n_outdated: int = 0
+    edits: tuple[int, ...] = ()
+    undone: tuple[int, ...] = ()

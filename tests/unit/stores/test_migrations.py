@@ -9,13 +9,13 @@ import pytest
 
 from quipu.errors import Mismatch, Unavailable
 from quipu.model.graph import MAX_DESCRIPTIONS
-from quipu.stores.relational.store import MIGRATIONS, SCHEMA
+from quipu.stores.relational.migrations import MIGRATIONS, SCHEMA
 from quipu.testing.contract.steps import DIMENSION, MODEL, dump, publish, remove, summary_targets
 from quipu.testing.facts import document, entity, passage, source
 from tests.unit.stores.opening import EXAMPLE, fill, open_index
 
 _DATA = Path(__file__).resolve().parents[2] / "data"
-_FILES = sorted(_DATA.glob("schema_*.sql"))
+_FILES = sorted(_DATA.glob("schema_*.sql"), key=lambda file: int(file.stem.rpartition("_")[2]))
 
 
 def _restore(file: Path, database: Path) -> None:
@@ -94,7 +94,7 @@ async def test_a_migration_that_is_interrupted_leaves_the_old_index(
         raise RuntimeError("pulled the plug")
 
     with monkeypatch.context() as patched:
-        patched.setattr("quipu.stores.relational.store.MIGRATIONS", (*MIGRATIONS, fail))
+        patched.setattr("quipu.stores.relational.migrations.MIGRATIONS", (*MIGRATIONS, fail))
         with pytest.raises(RuntimeError):
             async with open_index(database):
                 pass

@@ -9,7 +9,7 @@ import pytest
 
 from quipu.errors import Corrupt, Mismatch, QuipuError
 from quipu.model.delta import Delta
-from quipu.stores.relational.store import SCHEMA
+from quipu.stores.relational.migrations import SCHEMA
 from quipu.testing.contract.steps import dump, publish
 from quipu.testing.facts import document
 from tests.unit.stores.opening import EXAMPLE, fill, open_index

@@ -14,6 +14,7 @@ from quipu.model.chat import ChatRequest, ReplyLifetime, Role
 from quipu.model.cluster import Cluster, ClusterReport, Hierarchy, Partition
 from quipu.model.delta import Delta
 from quipu.model.derivation import REPORTS, DerivationRecord
+from quipu.model.edit import Edit, EditKind
 from quipu.model.graph import MAX_DESCRIPTIONS, ClaimMention, EntityMention, RelationMention
 from quipu.model.ids import claim_id
 from quipu.model.query import Filter
@@ -226,6 +227,21 @@ async def test_a_few_clusters_are_read_without_looking_at_the_others(
                 await view.numbers(VectorSpace.REPORT, ["x"])
     assert [step for step, _ in _steps(database, executed) if "cluster_hierarchy" in step] == []
     assert [step for step in _scans(database, executed) if "INSERT INTO allowed_document" not in step] == []
+
+
+async def test_edits_are_made_and_undone_through_indexes(
+    database: Path, backend: SqliteBackend, store: RelationalStore
+) -> None:
+    edits = [
+        Edit(kind=EditKind.RENAME, entities=("geneva",), key="geneve", name="Genève"),
+        Edit(kind=EditKind.HIDE, entities=("bern", "geneve")),
+    ]
+    with _recorded(backend) as executed:
+        made = (await store.commit(Delta(edits=edits))).edits
+        await publish(store, document("c.md", passage("Geneva.", entity("Geneva"))))
+        await store.commit(Delta(undo=made))
+    assert len(executed) > 50
+    assert _scans(database, executed) == []
 
 
 async def test_the_queues_are_read_through_indexes(

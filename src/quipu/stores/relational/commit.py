@@ -18,6 +18,7 @@ from quipu.stores.relational import (
     cluster_writes,
     conversations,
     documents,
+    edits,
     entities,
     fold,
     jobs,
@@ -29,12 +30,13 @@ from quipu.stores.relational import (
 )
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import ChunkChanges
+from quipu.stores.relational.edits import EditChanges
 from quipu.stores.relational.fold import FoldChanges
 from quipu.stores.relational.mentions import MentionChanges
-from quipu.stores.relational.sql import Backend, read_number, write_meta
+from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.sql import Backend, next_rid, read_number, write_meta
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.relational.vector_writes import VectorChanges
-from quipu.text.words import Analyzer
 
 _HIERARCHIES = {"communities": Hierarchy.COMMUNITIES, "hierarchy": Hierarchy.AGGREGATES}
 _EMBEDDED: dict[str, tuple[VectorSpace, Table]] = {
@@ -64,13 +66,12 @@ class FactChanges:
         return {*self.mentions.new_entities, *self.fold.gone_rids, *self.mentions.aliased}
 
 
-def apply(
-    connection: Connection, backend: Backend, analyzer: Analyzer, bloom: BloomFilter, delta: Delta, now: str
-) -> CommitResult:
-    """Apply a Delta inside the write transaction: each phase uses the results of those before it.
+def apply(snapshot: Snapshot, bloom: BloomFilter, delta: Delta, now: str) -> CommitResult:
+    """Apply a Delta inside the write transaction of `snapshot`: each phase uses the results of those before it.
 
     `now` is the time of the commit as ISO text. Raises InvalidDelta if the change breaks the data model.
     """
+    connection, backend, analyzer = snapshot.connection, snapshot.backend, snapshot.analyzer
     cancelled, n_retried = _requeue(connection, delta)
     removals = [*delta.remove, *jobs.documents_to_remove(connection, delta.remove_claimed)]
     if both := {document.id for document in delta.publish} & set(removals):
@@ -81,7 +82,9 @@ def apply(
     jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)
     publish, superseded = jobs.split_superseded(connection, delta.publish, delta.replies)
 
-    facts = _write_facts(connection, backend, publish, removals, revision, now)
+    chunk_changes = documents.write(connection, publish, removals, revision=revision, now=now)
+    edit_changes = _write_edits(snapshot, delta, chunk_changes, now)
+    facts = _write_mentions(connection, backend, chunk_changes)
     if facts.chunks.outdated_documents:
         conversations.drop_answers(connection, facts.chunks.outdated_documents, revision)
     text_index.update(connection, backend, analyzer, bloom, facts.chunks, facts.name_uses())
@@ -92,7 +95,9 @@ def apply(
     vector_writes.retarget(connection, facts.chunks.vectors | facts.fold.vectors | derived_vectors, revision)
 
     replies.record(connection, backend, delta.replies)
-    _close_jobs(connection, backend, publish, removals, revision)
+    if publish or removals or delta.edits or delta.undo:
+        replies.drop_of_revision(connection, revision)
+    _close_jobs(connection, backend, publish, removals)
     replies.drop_joint(connection, facts.chunks.retracting_documents)
     jobs.fail(connection, delta.fail)
     n_outdated = _write_summaries(connection, backend, delta.summaries, revision) if delta.summaries else 0
@@ -103,7 +108,13 @@ def apply(
         change_log.forget_before(connection, revision)
         text_index.rebuild(connection, backend, analyzer, bloom)
     return CommitResult(
-        revision=revision, cancelled=cancelled, n_retried=n_retried, superseded=superseded, n_outdated=n_outdated
+        revision=revision,
+        cancelled=cancelled,
+        n_retried=n_retried,
+        superseded=superseded,
+        n_outdated=n_outdated,
+        edits=edit_changes.new,
+        undone=edit_changes.undone,
     )
 
 
@@ -115,16 +126,15 @@ def _requeue(connection: Connection, delta: Delta) -> tuple[tuple[str, ...], int
     return tuple(cancelled), n_retried
 
 
-def _write_facts(
-    connection: Connection,
-    backend: Backend,
-    publish: Sequence[DocumentFacts],
-    removals: Sequence[str],
-    revision: int,
-    now: str,
-) -> FactChanges:
-    """Write documents with their chunks, then the mentions in these, and fold them into entities and relations."""
-    chunk_changes = documents.write(connection, publish, removals, revision=revision, now=now)
+def _write_edits(snapshot: Snapshot, delta: Delta, chunk_changes: ChunkChanges, now: str) -> EditChanges:
+    """Make and undo edits, and apply all that hold to what the changed chunks state."""
+    if not delta.edits and next_rid(snapshot.connection, s.edit) == 1:
+        return EditChanges()  # there was never an edit
+    return edits.write(snapshot, delta.edits, delta.undo, chunk_changes, now)
+
+
+def _write_mentions(connection: Connection, backend: Backend, chunk_changes: ChunkChanges) -> FactChanges:
+    """Write the mentions in changed chunks, and fold them into entities and relations."""
     mention_changes = mentions.write(connection, chunk_changes.retracted_chunks, chunk_changes.stated)
     return FactChanges(chunk_changes, mention_changes, fold.refold(connection, backend, mention_changes))
 
@@ -141,11 +151,9 @@ def _follow_facts(connection: Connection, backend: Backend, facts: FactChanges, 
 
 
 def _close_jobs(
-    connection: Connection, backend: Backend, publish: Sequence[DocumentFacts], removals: Sequence[str], revision: int
+    connection: Connection, backend: Backend, publish: Sequence[DocumentFacts], removals: Sequence[str]
 ) -> None:
     """Finish the jobs of published and removed documents, and delete the replies that nothing needs any more."""
-    if publish or removals:
-        replies.drop_of_revision(connection, revision)
     replies.drop_documents(connection, removals)
     uses = [(doc.id, facts.chunk.input_hash) for doc in publish for facts in doc.chunks if not facts.chunk.error]
     replies.use(connection, backend, uses)

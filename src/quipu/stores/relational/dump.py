@@ -1,8 +1,8 @@
 """The dump: the canonical state as JSON lines. Two equal indexes yield the same bytes.
 
-It holds documents, chunks, mentions, edits, folds, links, summaries, communities, aggregates, sentences and synonyms,
-and for each document and vector the hash of its text. It leaves out originals, versions, times, logs, caches, costs and
-row numbers.
+It holds documents, chunks, mentions, the edits that hold, what edited chunks state without them, folds, links,
+summaries, communities, aggregates, sentences and synonyms, and the hash of the text of each document and vector. It
+leaves out originals, versions, times, undone edits, logs, caches, costs and row numbers.
 """
 
 import json
@@ -16,6 +16,7 @@ from quipu.model.cluster import Hierarchy
 from quipu.model.ids import relation_id
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
+from quipu.stores.relational import edits
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import TEXT_KIND
 from quipu.stores.relational.sql import texts_from_json, to_json
@@ -34,7 +35,7 @@ def lines(connection: Connection) -> Iterator[str]:
         ("claim", _claims),
         ("community", partial(_clusters, hierarchy=Hierarchy.COMMUNITIES)),
         ("document", _documents),
-        ("edit", _edits),
+        ("edit", edits.records),
         ("entity", _entities),
         ("entity_mention", _entity_mentions),
         ("link", _links),
@@ -43,6 +44,7 @@ def lines(connection: Connection) -> Iterator[str]:
         ("sentence", _sentences),
         ("summary", _summaries),
         ("synonym", _synonyms),
+        ("unedited", edits.unedited_records),
         ("vector", _vectors),
     ):
         for record in records(connection):
@@ -119,12 +121,6 @@ def _claims(connection: Connection) -> Iterator[dict[str, Any]]:
     )
     for record in _records(connection, query.order_by(c.id, m.ordinal)):
         yield {**record, "object": record["object"] or ""}
-
-
-def _edits(connection: Connection) -> Iterator[dict[str, Any]]:
-    e = s.edit.c
-    query = select(e.kind.label("edit"), e.payload.label("payload_json")).order_by(e.kind, e.payload)
-    return _records(connection, query)
 
 
 def _entities(connection: Connection) -> Iterator[dict[str, Any]]:

@@ -168,8 +168,9 @@ sa.Index("document_content_hash", document_content.c.hash)
 # The bytes with a hash, in compressed parts of equal length; the last one may be shorter.
 content_part = _table("content_part", *_texts("hash"), *_integers("ordinal"), _bytes("data"), _key("hash", "ordinal"))
 
-# Corrections by a person: merge, split, rename, retype, redescribe, hide. `payload` is a JSON object.
-edit = _table("edit", _rid(), *_texts("kind", "payload", "made_at"))
+# A person's corrections, see model.edit. `payload` is a JSON object; `undone_at` is "" while the edit holds.
+_undone_at = sa.Column("undone_at", TEXT, nullable=False, server_default="")
+edit = _table("edit", _rid(), *_texts("kind", "payload", "made_at"), _undone_at)
 
 # Replies of extractors and models. `lifetime` says what ends a reply, see model.chat.ReplyLifetime.
 reply = _table(
@@ -392,7 +393,7 @@ sentence = _table(
 )
 
 # The tables whose rows carry a checksum, and the columns that it covers.
-_FACTS = (document, chunk, entity_mention, relation_mention, alias_mention, claim_mention, summary, report, sentence)
-CHECKED = {**{table: tuple(table.c.keys()) for table in _FACTS}, vector: ("rid", "data")}
+_FACTS = (document, chunk, entity_mention, relation_mention, alias_mention, claim_mention, edit)
+CHECKED = {**{table: tuple(table.c.keys()) for table in (*_FACTS, summary, report, sentence)}, vector: ("rid", "data")}
 for _checked in CHECKED:
     _checked.append_column(sa.Column("checksum", INTEGER, nullable=False, server_default="0"))

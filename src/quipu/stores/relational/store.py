@@ -1,4 +1,4 @@
-"""RelationalStore: facts, folds, links, vectors and work in one database, and the migrations that bring it up to date.
+"""RelationalStore: facts, folds, links, vectors and work in one database.
 
 `ports.store` describes every method.
 """
@@ -26,7 +26,6 @@ from quipu.stores.relational import (
     commit,
     entities,
     filters,
-    fold,
     jobs,
     replies,
     summaries,
@@ -36,13 +35,12 @@ from quipu.stores.relational import (
     verify,
 )
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.conversations import TABLES, RelationalConversations
-from quipu.stores.relational.snapshot import Snapshot, SnapshotCaches
+from quipu.stores.relational.conversations import RelationalConversations
+from quipu.stores.relational.edits import RelationalEdits
+from quipu.stores.relational.migrations import SCHEMA, migrate
+from quipu.stores.relational.snapshot import Snapshot, SnapshotCache, SnapshotCaches
 from quipu.stores.relational.sql import (
     Backend,
-    add_columns,
-    column_names,
-    create_indexes,
     finish_in_thread,
     read_meta,
     read_number,
@@ -82,6 +80,11 @@ class RelationalStore:
     def conversations(self) -> RelationalConversations:
         """The conversations in this database."""
         return RelationalConversations(self._read, self._write, self._backend)
+
+    @property
+    def edits(self) -> RelationalEdits:
+        """The edits in this database."""
+        return RelationalEdits(self._read)
 
     async def prepare(self, *, any_tokenizer: bool = False) -> None:
         """Create or migrate the tables; must be called once, before anything else.
@@ -205,7 +208,7 @@ class RelationalStore:
     async def verify(self, *, files_only: bool = False) -> list[str]:
         if files_only:
             return await self._read(lambda connection: self._backend.damage(connection, is_quick=True))
-        return await self._read(lambda connection: verify.differences(connection, self._backend, self._analyzer))
+        return await self._read(lambda connection: verify.differences(self._unfiltered(connection)))
 
     async def close(self) -> None:
         await self._find_requests.finish()
@@ -214,12 +217,16 @@ class RelationalStore:
         await finish_in_thread(self._backend.close)
 
     def _commit(self, connection: Connection, delta: Delta, now: str) -> CommitResult:
-        if delta.publish or delta.remove or delta.remove_claimed:
+        if delta.publish or delta.remove or delta.remove_claimed or delta.edits or delta.undo:
             # Another process may have rebuilt full text with another tokenizer.
             text_index.check_tokenizer(connection, self._analyzer.identity)
         if self._embedder and (delta.publish or delta.enqueue):
             vector_writes.take_model(connection, *self._embedder)
-        return commit.apply(connection, self._backend, self._analyzer, self._bloom, delta, now)
+        return commit.apply(self._unfiltered(connection), self._bloom, delta, now)
+
+    def _unfiltered(self, connection: Connection) -> Snapshot:
+        """Return a snapshot that shares nothing: inside a write transaction, or for a reader that trusts no cache."""
+        return Snapshot(connection=connection, backend=self._backend, analyzer=self._analyzer, cache=SnapshotCache())
 
     def _open_view(self, connection: Connection, allowed: Filter) -> RelationalView:
         is_filtered = not allowed.is_empty()
@@ -297,16 +304,7 @@ def create_or_migrate(connection: Connection, backend: Backend, analyzer: Analyz
     number = _schema_number(connection)
     if not number:
         raise Corrupt("The database has other tables and is not a Quipu index.", remedy="Choose another folder.")
-    if number > SCHEMA:
-        raise Mismatch(
-            f"The index has schema {number}, but this version of Quipu supports schemas up to {SCHEMA}.",
-            remedy="Upgrade Quipu: pip install -U quipu-rag",
-        )
-    for migration in MIGRATIONS[number - 1 :]:
-        migration(connection)
-    write_meta(connection, "schema", SCHEMA)
-    if number < _TEXT_SCHEMA and _segmenter(read_meta(connection, "tokenizer")) == _segmenter(analyzer.identity):
-        text_index.rebuild(connection, backend, analyzer, BloomFilter())
+    migrate(connection, backend, analyzer, number)
 
 
 def _schema_number(connection: Connection) -> int:
@@ -316,11 +314,6 @@ def _schema_number(connection: Connection) -> int:
         return 0
     number = read_meta(connection, "schema") or ""
     return int(number) if number.isdigit() else 0
-
-
-def _segmenter(tokenizer: str | None) -> str:
-    """Return the segmenter in a tokenizer's identity. A migration does not replace one segmenter by another."""
-    return (tokenizer or "").partition("+")[2]
 
 
 def _explain_failed_migration(connection: Connection, error: Unavailable) -> None:
@@ -339,61 +332,3 @@ def _check_schema(number: int) -> None:
             f"Another version of Quipu migrated the index from schema {SCHEMA} to {number} while it was open.",
             remedy="Stop this process and start it with that version: pip install -U quipu-rag",
         )
-
-
-def _add_headers_and_shorten_spaces(connection: Connection) -> None:
-    for table in ("vector", "vector_gone", "vector_todo"):
-        connection.exec_driver_sql(f"UPDATE {table} SET space = substr(space, 1, 1)")
-    add_columns(connection, s.chunk.c.header, s.job.c.chunking)
-
-
-def _add_usage_and_summaries(connection: Connection) -> None:
-    add_columns(
-        connection, s.reply.c.lifetime, s.reply_document.c.version, s.entity.c.described_by, s.relation.c.described_by
-    )
-    for table in (s.reply_source, s.summary, s.usage, s.claim_mention):
-        table.create(connection, checkfirst=True)
-    create_indexes(connection, s.reply, s.entity, s.relation)
-    fold.mark_waiting(connection)
-
-
-def _add_derivations(connection: Connection) -> None:
-    derived = (s.change, s.derivation, s.cluster, s.membership, s.report, s.cluster_relation)
-    for table in (*derived, s.synonym, s.entity_name, s.sentence):
-        table.create(connection, checkfirst=True)
-    add_columns(connection, s.document.c.stands_since)
-    change_log.forget_before(connection, read_number(connection, "revision"))
-
-
-def _add_spellings(connection: Connection) -> None:
-    s.spelling.create(connection, checkfirst=True)
-    connection.execute(s.spelling.delete())
-    text_index.add_spellings(connection)
-
-
-def _add_words_and_checksums(connection: Connection) -> None:
-    add_columns(connection, s.name.c.words)
-    text_index.add_words(connection)
-    connection.exec_driver_sql("DROP INDEX IF EXISTS name_anchor")
-    if "anchor" in column_names(connection, "name"):
-        connection.exec_driver_sql("ALTER TABLE name DROP COLUMN anchor")
-    create_indexes(connection, s.name)
-    add_columns(connection, *(table.c.checksum for table in s.CHECKED))
-    for table in s.CHECKED:
-        verify.write_checksums(connection, table)
-
-
-# Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
-    lambda connection: s.edit.create(connection, checkfirst=True),
-    _add_headers_and_shorten_spaces,
-    _add_usage_and_summaries,
-    _add_derivations,
-    _add_spellings,
-    _add_words_and_checksums,
-    lambda _: None,  # schema 8 has other terms of full text, which is built again (_TEXT_SCHEMA)
-    lambda connection: s.metadata.create_all(connection, [s.document_content, s.content_part]),
-    lambda connection: s.metadata.create_all(connection, TABLES),
-)
-SCHEMA = 1 + len(MIGRATIONS)
-_TEXT_SCHEMA = 8  # the first schema with the present terms of full text; a migration from an older one builds it again

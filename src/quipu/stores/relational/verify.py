@@ -21,10 +21,11 @@ from quipu.model.graph import (
 )
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import change_log, chunks, cluster_writes, replies, summaries
+from quipu.stores.relational import change_log, chunks, cluster_writes, edits, replies, summaries
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.conversations import conversation_differences
 from quipu.stores.relational.documents import content_differences, metadata_rows
+from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import Backend, blocks, checksum, execute_rows, metadata_from_json, texts_from_json
 from quipu.stores.relational.text_index import chunk_words, index_terms, spelling_rows
 from quipu.stores.relational.vector_writes import OWNERS
@@ -37,15 +38,17 @@ MAX_EXAMPLES = 20
 _MILLIONTHS = 1_000_000
 
 
-def differences(connection: Connection, backend: Backend, analyzer: Analyzer) -> list[str]:
+def differences(snapshot: Snapshot) -> list[str]:
     """Return the differences from a computation from the facts as messages, at most MAX_EXAMPLES of each kind."""
-    messages = backend.damage(connection)
+    connection = snapshot.connection
+    messages = snapshot.backend.damage(connection)
     folds = (_entities, _relations, _summaries, _value_counts)
     facts = (_checksums, _chunks, content_differences, _mentions, _metadata, _vectors, _names, _spellings, _replies)
     derivations = (_clusters, _reports, cluster_writes.relation_differences, _entity_names, _synonyms, _sentences)
     for check in (*folds, *facts, *derivations, conversation_differences):
         messages += _first(check(connection))
-    return messages + _first(_text(connection, backend, analyzer))
+    messages += _first(edits.differences(snapshot))
+    return messages + _first(_text(connection, snapshot.backend, snapshot.analyzer))
 
 
 def _first(messages: Iterator[str]) -> list[str]:

@@ -233,13 +233,18 @@ class SqliteBackend:
                 f"{self._path}: {error.orig}.",
                 remedy="Check that the folder exists, can be written and has room; nothing committed is lost.",
             ) from error
+        except UnicodeDecodeError as error:  # SQLite's message quotes bytes of a damaged schema
+            raise self._damaged("its schema is no text") from error
         except DatabaseError as error:
             if "malformed" in str(error.orig) or "not a database" in str(error.orig):
-                raise Corrupt(
-                    f"{self._path} is damaged or not a Quipu index ({error.orig}).",
-                    remedy="Restore it from a copy, or delete the folder and add the documents again.",
-                ) from error
+                raise self._damaged(str(error.orig)) from error
             raise
+
+    def _damaged(self, reason: str) -> Corrupt:
+        return Corrupt(
+            f"{self._path} is damaged or not a Quipu index ({reason}).",
+            remedy="Restore it from a copy, or delete the folder and add the documents again.",
+        )
 
 
 def _engine(path: Path, busy_timeout_s: float, check_in_place: Callable[[], None], *, mapped_bytes: int = 0) -> Engine:

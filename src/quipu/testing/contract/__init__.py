@@ -17,6 +17,7 @@ pytest.register_assert_rewrite(
             "contents",
             "conversations",
             "documents",
+            "edits",
             "entities",
             "filters",
             "full_text",

@@ -1,0 +1,104 @@
+"""Migrations: how the tables of an index of an older version of Quipu are brought up to date."""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from quipu.errors import Mismatch
+from quipu.stores.relational import change_log, conversations, edits, fold, text_index, verify
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.sql import (
+    Backend,
+    add_columns,
+    column_names,
+    create_indexes,
+    read_meta,
+    read_number,
+    write_meta,
+)
+from quipu.stores.relational.text_index import BloomFilter
+from quipu.text.words import Analyzer
+
+
+def migrate(connection: Connection, backend: Backend, analyzer: Analyzer, number: int) -> None:
+    """Bring the tables of schema `number` up to date. Raises Mismatch for the index of a newer version."""
+    if number > SCHEMA:
+        raise Mismatch(
+            f"The index has schema {number}, but this version of Quipu supports schemas up to {SCHEMA}.",
+            remedy="Upgrade Quipu: pip install -U quipu-rag",
+        )
+    for migration in MIGRATIONS[number - 1 :]:
+        migration(connection)
+    write_meta(connection, "schema", SCHEMA)
+    if number < _TEXT_SCHEMA and _segmenter(read_meta(connection, "tokenizer")) == _segmenter(analyzer.identity):
+        text_index.rebuild(connection, backend, analyzer, BloomFilter())
+
+
+def _segmenter(tokenizer: str | None) -> str:
+    """Return the segmenter in a tokenizer's identity. A migration does not replace one segmenter by another."""
+    return (tokenizer or "").partition("+")[2]
+
+
+def _add_headers_and_shorten_spaces(connection: Connection) -> None:
+    for table in ("vector", "vector_gone", "vector_todo"):
+        connection.exec_driver_sql(f"UPDATE {table} SET space = substr(space, 1, 1)")
+    add_columns(connection, s.chunk.c.header, s.job.c.chunking)
+
+
+def _add_usage_and_summaries(connection: Connection) -> None:
+    add_columns(
+        connection, s.reply.c.lifetime, s.reply_document.c.version, s.entity.c.described_by, s.relation.c.described_by
+    )
+    for table in (s.reply_source, s.summary, s.usage, s.claim_mention):
+        table.create(connection, checkfirst=True)
+    create_indexes(connection, s.reply, s.entity, s.relation)
+    fold.mark_waiting(connection)
+
+
+def _add_derivations(connection: Connection) -> None:
+    derived = (s.change, s.derivation, s.cluster, s.membership, s.report, s.cluster_relation)
+    for table in (*derived, s.synonym, s.entity_name, s.sentence):
+        table.create(connection, checkfirst=True)
+    add_columns(connection, s.document.c.stands_since)
+    change_log.forget_before(connection, read_number(connection, "revision"))
+
+
+def _add_spellings(connection: Connection) -> None:
+    s.spelling.create(connection, checkfirst=True)
+    connection.execute(s.spelling.delete())
+    text_index.add_spellings(connection)
+
+
+def _add_words_and_checksums(connection: Connection) -> None:
+    add_columns(connection, s.name.c.words)
+    text_index.add_words(connection)
+    connection.exec_driver_sql("DROP INDEX IF EXISTS name_anchor")
+    if "anchor" in column_names(connection, "name"):
+        connection.exec_driver_sql("ALTER TABLE name DROP COLUMN anchor")
+    create_indexes(connection, s.name)
+    checked = [table for table in s.CHECKED if table is not s.edit]
+    add_columns(connection, *(table.c.checksum for table in checked))
+    for table in checked:
+        verify.write_checksums(connection, table)
+
+
+def _add_edits(connection: Connection) -> None:
+    s.metadata.create_all(connection, edits.TABLES)
+    add_columns(connection, s.edit.c.undone_at, s.edit.c.checksum)
+
+
+# Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    lambda connection: s.edit.create(connection, checkfirst=True),
+    _add_headers_and_shorten_spaces,
+    _add_usage_and_summaries,
+    _add_derivations,
+    _add_spellings,
+    _add_words_and_checksums,
+    lambda _: None,  # schema 8 has other terms of full text, which is built again (_TEXT_SCHEMA)
+    lambda connection: s.metadata.create_all(connection, [s.document_content, s.content_part]),
+    lambda connection: s.metadata.create_all(connection, conversations.TABLES),
+    _add_edits,
+)
+SCHEMA = 1 + len(MIGRATIONS)
+_TEXT_SCHEMA = 8  # the first schema with the present terms of full text; a migration from an older one builds it again
