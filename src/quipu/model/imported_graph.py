@@ -17,13 +17,33 @@ class ImportedClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedChunk:
+    """What was extracted from one chunk of another system. `text` is a passage of the document."""
+
+    text: str
+    entities: tuple[ExtractedEntity, ...] = ()
+    relations: tuple[ExtractedRelation, ...] = ()
+    claims: tuple[ImportedClaim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedExtraction:
-    """What was extracted from one document, without the positions of the names in its text."""
+    """What was extracted from one document, without the positions of the names in its text.
+
+    If the other system recorded which of its chunks each part comes from, `chunks` are these chunks in order, and what
+    belongs to a chunk is in the chunk only.
+    """
 
     document: str
     entities: tuple[ExtractedEntity, ...] = ()
     relations: tuple[ExtractedRelation, ...] = ()
     claims: tuple[ImportedClaim, ...] = ()
+    chunks: tuple[ImportedChunk, ...] = ()
+
+    @property
+    def parts(self) -> tuple["ImportedExtraction | ImportedChunk", ...]:
+        """The extraction of the document as a whole, then that of each chunk."""
+        return (self, *self.chunks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from quipu.model.derivation import Freshness
 from quipu.ports.store import Store
 from quipu.retrieve import STRATEGIES
 from tests.unit.engine.recorded_run import told, write_run
+from tests.unit.ingest.graph_import.lightrag_directory import write_directory
 
 
 class Dying:
@@ -323,3 +324,26 @@ async def test_added_as_a_file_an_imported_document_stays_as_recorded_until_it_i
         assert (await kb.add(*graph.documents, reread=True)).n_updated == 3
         assert [name for name, _ in (await kb.status()).extractors] == ["local rules, no language model"]
         assert (await kb.import_graph(tmp_path / "run")).n_updated == 3  # it is asked for, and takes over again
+
+
+async def test_a_working_directory_of_lightrag_is_asked_and_removed_from_like_any_other_index(tmp_path: Path) -> None:
+    folder = write_directory(tmp_path / "rag_storage")
+    async with quipu.open(tmp_path / "k", chunk_tokens=32) as kb:
+        result = await kb.import_graph(folder)
+        assert (result.n_added, result.failed, len(result.omissions)) == (2, (), 3)
+        linear_b = await kb.entity("Linear B")
+        assert linear_b.entity.description.splitlines() == [
+            "A script that Kober sorted.",
+            "A script that Ventris deciphered.",
+        ]
+        weights = {tuple(sorted((r.source_name, r.target_name))): r.weight for r in linear_b.relations}
+        assert weights == {
+            ("Alice Kober", "Linear B"): 1.0,
+            ("Linear B", "Michael Ventris"): 3.0,
+            ("Knossos", "Linear B"): 1.0,
+        }
+        answer = await kb.query("Who deciphered Linear B?", strategy="mix")
+        assert "Ventris" in answer.text
+        assert (await kb.import_graph(folder)).n_unchanged == 2
+        await kb.remove(["doc-1"])
+        assert (await kb.entity("Linear B")).entity.description == ""

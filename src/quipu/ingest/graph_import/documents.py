@@ -4,11 +4,15 @@ They bypass the queue, whose workers use the extractor of the settings. An impor
 skips the documents that are already in the index.
 """
 
+import asyncio
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from quipu.errors import QuipuError
 from quipu.ingest.documents import (
     ChangeStatus,
+    ChunkedDocument,
     IngestConfig,
     change_status,
     content_hash,
@@ -17,12 +21,12 @@ from quipu.ingest.documents import (
     read_document,
 )
 from quipu.ingest.extraction import chunk_facts
-from quipu.ingest.graph_import.extractor import ImportedExtractor, identity_of
-from quipu.model.delta import Delta, DocumentFacts
+from quipu.ingest.graph_import.extractor import ImportedExtractor, identity_of, split_by_chunk
+from quipu.model.delta import ChunkFacts, Delta, DocumentFacts
 from quipu.model.derivation import IMPORTED_GRAPH
 from quipu.model.document import SourceDocument
 from quipu.model.event import EventSink, Progress
-from quipu.model.imported_graph import ImportedGraph
+from quipu.model.imported_graph import ImportedChunk, ImportedExtraction, ImportedGraph
 from quipu.ports.store import Store
 
 BATCH_SIZE = 32  # documents per commit
@@ -58,7 +62,7 @@ async def import_documents(
                 result.n_unchanged += 1
                 continue
             try:
-                facts.append(await _document_facts(source, own_config))
+                facts.append(await _document_facts(source, graph.extractions.get(source.id), own_config))
             except QuipuError as error:
                 result.failed += ((source.id, str(error)),)
                 continue
@@ -79,20 +83,44 @@ def _config_for(source: SourceDocument, graph: ImportedGraph, config: IngestConf
     return replace(config, extractor=ImportedExtractor(recordings, identity_of(recording)))
 
 
-async def _document_facts(source: SourceDocument, config: IngestConfig) -> DocumentFacts:
+async def _document_facts(
+    source: SourceDocument, recording: ImportedExtraction | None, config: IngestConfig
+) -> DocumentFacts:
     document = await read_document(source, config)
-    inputs = [extractor_input(chunk, (chunk.document_id,)) for chunk in document.chunks]
-    results = [result async for result in config.extractor.extract(inputs)]
     return DocumentFacts(
         id=source.id,
         title=document.parsed.title,
         content_hash=content_hash(source, config),
-        chunks=tuple(
-            chunk_facts(document.chunks[result.index], result.extraction) for result in results if result.extraction
-        ),
+        chunks=tuple(await asyncio.to_thread(_all_chunk_facts, document, recording)),
         source=source.source,
         media_type=source.media_type,
         metadata=document.parsed.metadata,
         text=document.parsed.text,
         original=source.content if config.keep_originals else None,
     )
+
+
+def _all_chunk_facts(document: ChunkedDocument, recording: ImportedExtraction | None) -> Iterator[ChunkFacts]:
+    """Yield each chunk with its part of what was recorded of the document."""
+    recording = recording or ImportedExtraction(document=document.source.id)
+    inputs = [extractor_input(chunk) for chunk in document.chunks]
+    extractions = split_by_chunk(recording, inputs, tuple(_own_chunks(recording.chunks, document)))
+    return map(chunk_facts, document.chunks, extractions)
+
+
+def _own_chunks(imported_chunks: Sequence[ImportedChunk], document: ChunkedDocument) -> Iterator[Sequence[int]]:
+    """Yield, for each chunk of another system, the indices of the chunks with some of its text; all if there are none.
+
+    Chunks of other systems overlap: the next one begins after the beginning of the last, maybe before its end.
+    """
+    text, start = document.parsed.text, 0
+    starts, ends = [chunk.start for chunk in document.chunks], [chunk.end for chunk in document.chunks]
+    for imported in imported_chunks:
+        position = text.find(imported.text, start) if imported.text else -1
+        position = text.find(imported.text) if position < 0 < start and imported.text else position
+        if position < 0:
+            yield range(len(starts))
+            continue
+        start = position + 1
+        own = range(bisect_right(ends, position), bisect_left(starts, position + len(imported.text)))
+        yield own or range(len(starts))

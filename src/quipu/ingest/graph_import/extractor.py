@@ -5,15 +5,16 @@ import re
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from quipu.model.extraction import ChunkInput, ExtractedClaim, ExtractedEntity, ExtractedRelation, Extraction
 from quipu.model.ids import digest, stable_repr
-from quipu.model.imported_graph import ImportedClaim, ImportedExtraction
+from quipu.model.imported_graph import ImportedChunk, ImportedClaim, ImportedExtraction
 from quipu.ports.ingest import ExtractionResult
 from quipu.text.unicode import UNSPACED
 
 IDENTITY = "recorded/2"
+_MAX_UNINDEXED = 32  # texts in which a name is looked for one by one
 
 _WORD_RUN = re.compile(r"\w+")
 _UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
@@ -62,7 +63,7 @@ class ImportedExtractor:
             if recording is None:
                 continue
             chunks = [inputs[index] for index in indices]
-            for index, extraction in zip(indices, _split_by_chunk(recording, chunks), strict=True):
+            for index, extraction in zip(indices, split_by_chunk(recording, chunks), strict=True):
                 extractions[index] = extraction
         return extractions
 
@@ -75,25 +76,34 @@ def identity_of(recording: ImportedExtraction | None) -> str:
 class NameIndex:
     """Finds the texts that contain a name or a quote; a text is known by its index.
 
-    Texts are indexed by their words, so that only texts with the rarest word of a name are searched. Case does not
+    Many texts are indexed by their words, so that only texts with the rarest word of a name are searched. Case does not
     matter, nor does white space in quotes.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._folded = [text.casefold() for text in texts]
-        self._with_single_spaces = [" ".join(text.split()) for text in self._folded]
-        self._texts_by_word: dict[str, list[int]] = {}
+        self._texts_by_name: dict[str, tuple[int, ...]] = {}
+
+    @cached_property
+    def _with_single_spaces(self) -> list[str]:
+        return [" ".join(text.split()) for text in self._folded]
+
+    @cached_property
+    def _texts_by_word(self) -> dict[str, list[int]]:
+        texts_by_word: dict[str, list[int]] = {}
         for index, text in enumerate(self._folded):
             for word in set(_WORD_RUN.findall(text)):
-                self._texts_by_word.setdefault(word, []).append(index)
-        self._texts_by_name: dict[str, tuple[int, ...]] = {}
+                texts_by_word.setdefault(word, []).append(index)
+        return texts_by_word
 
     def texts_with(self, name: str) -> tuple[int, ...]:
         """Return the texts that contain a name, in order; not within other words."""
         if name not in self._texts_by_name:
-            pattern = name_pattern(name)
-            candidates = self._texts_with_words(_whole_words(name.casefold()))
-            self._texts_by_name[name] = tuple(index for index in candidates if pattern.search(self._folded[index]))
+            folded = name.casefold()
+            candidates = self._texts_with_words(_whole_words(folded))
+            with_name = [index for index in candidates if folded in self._folded[index]]  # faster than the pattern
+            pattern = name_pattern(name) if with_name else None
+            self._texts_by_name[name] = tuple(i for i in with_name if pattern and pattern.search(self._folded[i]))
         return self._texts_by_name[name]
 
     def first_with_names(self, names: Sequence[str]) -> int:
@@ -111,7 +121,9 @@ class NameIndex:
         return next((index for index in candidates if folded and folded in self._with_single_spaces[index]), None)
 
     def _texts_with_words(self, words: Sequence[str]) -> Sequence[int]:
-        """Return the texts that may contain all of these words: those with the rarest word."""
+        """Return the texts that may contain all of these words: those with the rarest word, or all if they are few."""
+        if len(self._folded) <= _MAX_UNINDEXED:
+            return range(len(self._folded))
         texts = (self._texts_by_word.get(word, ()) for word in words)
         return min(texts, key=len, default=range(len(self._folded)))
 
@@ -133,25 +145,40 @@ def _whole_words(folded: str) -> list[str]:
     return words[start:end]
 
 
-def _split_by_chunk(recording: ImportedExtraction, chunks: Sequence[ChunkInput]) -> Iterator[Extraction]:
-    """Yield the part of a document's recording that belongs to each of its chunks."""
-    index = NameIndex([f"{chunk.title}\n{chunk.text}" for chunk in chunks])
+def split_by_chunk(
+    recording: ImportedExtraction, chunks: Sequence[ChunkInput], own_chunks: Sequence[Sequence[int]] = ()
+) -> Iterator[Extraction]:
+    """Yield the part of a document's recording that belongs to each of its chunks.
+
+    `own_chunks` are the indices of the chunks that have text of each chunk of the recording; what was extracted from
+    that one goes to these only.
+    """
+    texts = [f"{chunk.title}\n{chunk.text}" for chunk in chunks]
     entities: dict[int, list[ExtractedEntity]] = defaultdict(list)
-    for entity in {entity.name: entity for entity in recording.entities}.values():
-        for ordinal in index.texts_with(entity.name) or (0,):
-            entities[ordinal].append(entity)
     relations: dict[int, list[ExtractedRelation]] = defaultdict(list)
-    for relation in recording.relations:
-        relations[index.first_with_names((relation.source, relation.target))].append(relation)
     claims: dict[int, list[ExtractedClaim]] = defaultdict(list)
-    for imported in recording.claims:
-        claims[_chunk_of_claim(imported, index)].append(imported.claim)
+    for part, ordinals in zip(recording.parts, (range(len(chunks)), *own_chunks), strict=True):
+        if not (part.entities or part.relations or part.claims):
+            continue
+        index = NameIndex([texts[ordinal] for ordinal in ordinals])
+        for entity in _without_repeated_names(part):
+            for position in index.texts_with(entity.name) or (0,):
+                entities[ordinals[position]].append(entity)
+        for relation in part.relations:
+            relations[ordinals[index.first_with_names((relation.source, relation.target))]].append(relation)
+        for imported in part.claims:
+            claims[ordinals[_chunk_of_claim(imported, index)]].append(imported.claim)
     for ordinal, chunk in enumerate(chunks):
         yield Extraction(
             entities=tuple(_with_spans(entities[ordinal], chunk.text)),
             relations=tuple(relations[ordinal]),
             claims=tuple(claims[ordinal]),
         )
+
+
+def _without_repeated_names(part: ImportedExtraction | ImportedChunk) -> Iterable[ExtractedEntity]:
+    """Return the entities of a part. Of a document, the last record with a name counts; a chunk may have several."""
+    return part.entities if isinstance(part, ImportedChunk) else {e.name: e for e in part.entities}.values()
 
 
 def _chunk_of_claim(imported: ImportedClaim, index: NameIndex) -> int:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -10,10 +10,20 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from quipu.errors import InvalidInput, NotFound
-from quipu.ingest.graph_import.lines import CommunityLine, CovariateLine, GraphLine, PassageLine, ReportLine, line_kind
+from quipu.ingest.graph_import.lightrag import is_working_directory, read_working_directory
+from quipu.ingest.graph_import.lines import (
+    CommunityLine,
+    CovariateLine,
+    GraphLine,
+    PassageLine,
+    ReportLine,
+    first_fault,
+    line_kind,
+)
 from quipu.model.document import SourceDocument
 from quipu.model.ids import digest
 from quipu.model.imported_graph import (
+    ImportedChunk,
     ImportedClaim,
     ImportedCommunity,
     ImportedExtraction,
@@ -24,8 +34,6 @@ from quipu.text.unicode import find_text_with_surrogate
 
 SUFFIXES = (".jsonl", ".ndjson")
 MIN_CAPITALS_SHARE = 0.9  # of all names: above it, the system that wrote the file folds case to capitals
-_FAULTS = {"missing": "is missing", "string_too_short": "is empty"}
-_TYPE_STEPS = ("str", "int", "FindingLine")  # pydantic adds them to the place of a field with several types
 
 
 def read_graph(paths: Sequence[Path]) -> ImportedGraph:
@@ -36,14 +44,23 @@ def read_graph(paths: Sequence[Path]) -> ImportedGraph:
     InvalidInput, naming file and line, for a line that cannot be read and for records of a document without text.
     """
     builder = _GraphBuilder()
-    for file, is_given in _files(paths):
-        for where, line in _lines(file, is_given=is_given):
-            builder.add(where, line)
+    for path in paths:
+        if is_working_directory(path):
+            builder.add_graph(path, read_working_directory(path))
+            continue
+        for file, is_given in _files(path):
+            for where, line in _lines(file, is_given=is_given):
+                builder.add(where, line)
     graph = builder.graph()
     if not graph.documents and not graph.communities:
+        workspaces = [
+            inner for path in paths if path.is_dir() for inner in path.iterdir() if is_working_directory(inner)
+        ]
         raise InvalidInput(
             f"No graph was found in {', '.join(str(path) for path in paths)}.",
-            remedy="Give JSON Lines files as docs/importing.md shows them.",
+            remedy=f"Give a workspace of LightRAG, such as {min(workspaces)}."
+            if workspaces
+            else "Give files or folders as docs/importing.md shows them.",
         )
     return graph
 
@@ -89,6 +106,15 @@ class _GraphBuilder:
             _add_once(self.communities, str(line.community), replace(line.imported(), location=where), where)
         else:
             self._add_passage(where, line)
+
+    def add_graph(self, where: Path, graph: ImportedGraph) -> None:
+        """Add the graph of another system. Raises InvalidInput if it repeats a document."""
+        self.line_digests.append(graph.identity)
+        for document in graph.documents:
+            _add_once(self.documents, document.id, document, str(where))
+        for name, recording in graph.extractions.items():
+            _add_once(self.recordings, name, recording, str(where))
+        self.left_out += graph.omissions
 
     def _add_passage(self, where: str, line: PassageLine) -> None:
         name = str(line.id)
@@ -160,6 +186,7 @@ class _GraphBuilder:
 
 
 T = TypeVar("T")
+Part = TypeVar("Part", ImportedExtraction, ImportedChunk)
 
 
 def _add_once(value_by_name: dict[str, T], name: str, value: T, where: str) -> None:
@@ -168,15 +195,14 @@ def _add_once(value_by_name: dict[str, T], name: str, value: T, where: str) -> N
     value_by_name[name] = value
 
 
-def _files(paths: Iterable[Path]) -> Iterator[tuple[Path, bool]]:
+def _files(path: Path) -> Iterator[tuple[Path, bool]]:
     """Yield each file, and whether it was given itself, not in a folder."""
-    for path in paths:
-        if path.is_dir():
-            yield from ((file, False) for file in sorted(path.iterdir()) if file.suffix in SUFFIXES)
-        elif path.is_file():
-            yield path, True
-        else:
-            raise NotFound(f"There is no file or folder {path}.", remedy="Check the path.")
+    if path.is_dir():
+        yield from ((file, False) for file in sorted(path.iterdir()) if file.suffix in SUFFIXES)
+    elif path.is_file():
+        yield path, True
+    else:
+        raise NotFound(f"There is no file or folder {path}.", remedy="Check the path.")
 
 
 def _lines(file: Path, *, is_given: bool) -> Iterator[tuple[str, GraphLine]]:
@@ -217,19 +243,8 @@ def _line(where: str, fields: dict[str, object]) -> GraphLine | None:
         line = kind.model_validate(fields) if kind else None
     except ValidationError as error:
         remedy = "Correct the line; docs/importing.md shows its fields."
-        raise InvalidInput(f"{where}: {_fault(error)}.", remedy=remedy) from None
+        raise InvalidInput(f"{where}: {first_fault(error)}.", remedy=remedy) from None
     return line.as_passage() if isinstance(line, CovariateLine) else line
-
-
-def _fault(error: ValidationError) -> str:
-    """Return the first fault, such as "`name` of item 1 of `entities` is empty"."""
-    first = error.errors()[0]
-    fault = _FAULTS.get(first["type"]) or first["msg"].removeprefix("Input ").removeprefix("Value error, ")
-    steps = [
-        step for step in first["loc"] if isinstance(step, int) or (step.isidentifier() and step not in _TYPE_STEPS)
-    ]
-    place = " of ".join(f"item {step + 1}" if isinstance(step, int) else f"`{step}`" for step in reversed(steps))
-    return f"{place} {fault}"
 
 
 def _restore_case(graph: ImportedGraph) -> ImportedGraph:
@@ -257,9 +272,10 @@ def _restore_case(graph: ImportedGraph) -> ImportedGraph:
 
 def _names(recording: ImportedExtraction) -> Iterator[str]:
     """Yield every name in a recording, as often as it occurs."""
-    yield from (entity.name for entity in recording.entities)
-    yield from (name for relation in recording.relations for name in (relation.source, relation.target))
-    yield from (name for claim in recording.claims for name in (claim.claim.subject, claim.claim.object) if name)
+    for part in recording.parts:
+        yield from (entity.name for entity in part.entities)
+        yield from (name for relation in part.relations for name in (relation.source, relation.target))
+        yield from (name for claim in part.claims for name in (claim.claim.subject, claim.claim.object) if name)
 
 
 def _spellings(graph: ImportedGraph) -> dict[str, str]:
@@ -277,14 +293,19 @@ def _spellings(graph: ImportedGraph) -> dict[str, str]:
 
 
 def _respelled(recording: ImportedExtraction, spelling: Callable[[str], str]) -> ImportedExtraction:
+    chunks = tuple(_respelled_part(chunk, spelling) for chunk in recording.chunks)
+    return replace(_respelled_part(recording, spelling), chunks=chunks)
+
+
+def _respelled_part(part: Part, spelling: Callable[[str], str]) -> Part:
     return replace(
-        recording,
-        entities=tuple(replace(entity, name=spelling(entity.name)) for entity in recording.entities),
+        part,
+        entities=tuple(replace(entity, name=spelling(entity.name)) for entity in part.entities),
         relations=tuple(
             replace(relation, source=spelling(relation.source), target=spelling(relation.target))
-            for relation in recording.relations
+            for relation in part.relations
         ),
-        claims=tuple(_respelled_claim(claim, spelling) for claim in recording.claims),
+        claims=tuple(_respelled_claim(claim, spelling) for claim in part.claims),
     )
 
 

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from quipu.model.cluster import Finding
 from quipu.model.extraction import ExtractedClaim, ExtractedEntity, ExtractedRelation
@@ -12,6 +12,8 @@ from quipu.model.imported_graph import ImportedClaim, ImportedCommunity, Importe
 from quipu.text.names import entity_key
 
 _NOTHING = ("none", "null", "-")  # besides null, what Microsoft GraphRAG writes for a missing value
+_FAULTS = {"missing": "is missing", "string_too_short": "is empty"}
+_TYPE_STEPS = ("str", "int", "FindingLine")  # pydantic adds them to the place of a field with several types
 _MIDNIGHT = "T00:00:00"  # of a date without a time
 
 
@@ -63,7 +65,7 @@ class EntityLine(_Line):
 
     def entity(self) -> ExtractedEntity:
         """Return the entity."""
-        return ExtractedEntity(name=self.name, type=_type(self.type), description=self.description)
+        return ExtractedEntity(name=self.name, type=entity_type(self.type), description=self.description)
 
 
 class RelationLine(_Line):
@@ -252,7 +254,18 @@ def line_kind(fields: dict[str, object]) -> type[GraphLine | CovariateLine] | No
     return CovariateLine if is_claim else None
 
 
-def _type(written: str) -> str:
+def first_fault(error: ValidationError) -> str:
+    """Return the first fault, such as "`name` of item 1 of `entities` is empty"."""
+    first = error.errors()[0]
+    fault = _FAULTS.get(first["type"]) or first["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    steps = [
+        step for step in first["loc"] if isinstance(step, int) or (step.isidentifier() and step not in _TYPE_STEPS)
+    ]
+    place = " of ".join(f"item {step + 1}" if isinstance(step, int) else f"`{step}`" for step in reversed(steps))
+    return f"{place} {fault}"
+
+
+def entity_type(written: str) -> str:
     """Return a type as Quipu writes it: "PERSON" becomes "Person"."""
     return written.capitalize() if written.isupper() else written or OTHER_TYPE
 

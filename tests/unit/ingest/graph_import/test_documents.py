@@ -5,10 +5,12 @@ from pathlib import Path
 
 from quipu.ingest.documents import IngestConfig
 from quipu.ingest.graph_import.documents import import_documents
+from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
 from quipu.model.event import ignore_event
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
-from quipu.model.imported_graph import ImportedExtraction, ImportedGraph
+from quipu.model.graph import RelationMention
+from quipu.model.imported_graph import ImportedChunk, ImportedExtraction, ImportedGraph
 from quipu.parse import FILE_TYPES, parse
 from quipu.providers.local import ByteTokenizer
 from quipu.stores.relational.store import RelationalStore
@@ -98,4 +100,26 @@ async def test_a_document_more_leaves_the_others_as_they_are(tmp_path: Path) -> 
     both = replace(_graph("recorded/1 b"), documents=(*_graph().documents, more))
     done = await import_documents(both, store, _recipe(), ignore_event)
     assert (done.n_added, done.n_updated, done.n_unchanged) == (1, 0, 1)
+    await store.close()
+
+
+async def test_what_comes_from_a_chunk_goes_to_the_chunks_with_its_text(tmp_path: Path) -> None:
+    paragraphs = [f"Kober met Evans in year {year}, and they spoke about the signs of Linear B." for year in range(6)]
+    source = SourceDocument(id="d1", title="", content="\n\n".join(paragraphs).encode(), source="d1")
+    met = ExtractedRelation(source="Kober", target="Evans", description="met", weight=1.0)
+    chunks = (
+        ImportedChunk(text="\n\n".join(paragraphs[:3])),
+        ImportedChunk(text="\n\n".join(paragraphs[2:5]), relations=(met,)),
+        ImportedChunk(text=paragraphs[5], entities=(ExtractedEntity(name="Knossos", type="Place"),)),
+        ImportedChunk(text="words that the document does not have", relations=(met,)),
+    )
+    recording = ImportedExtraction(document="d1", chunks=chunks)
+    graph = ImportedGraph(identity="recorded/1 a", documents=(source,), extractions={"d1": recording})
+    store = await _open(tmp_path)
+    await import_documents(graph, store, replace(_recipe(), chunking=Chunking(max_tokens=32)), ignore_event)
+    async with store.view() as view:
+        own = await view.chunks(document_id="d1")
+        relations = await view.mentions(RelationMention, [chunk.id for chunk in own])
+    assert len(own) == 6
+    assert sorted(chunk.ordinal for chunk in own if relations.get(chunk.id)) == [0, 2]
     await store.close()

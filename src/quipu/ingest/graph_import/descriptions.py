@@ -1,0 +1,62 @@
+"""Description documents: texts for entities and relations that an imported graph has no text for.
+
+Each entity gets a document of its own words, so that it can be found, cited and removed like any other: "Linear B
+(Script): A script.", and a line for each relation that begins at it.
+"""
+
+from collections.abc import Iterable
+
+from quipu.model.document import SourceDocument
+from quipu.model.extraction import ExtractedEntity, ExtractedRelation
+from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
+from quipu.model.imported_graph import ImportedExtraction
+from quipu.text.names import entity_key
+
+
+def description_documents(
+    graph_name: str, entities: Iterable[ExtractedEntity], relations: Iterable[ExtractedRelation]
+) -> tuple[dict[str, SourceDocument], dict[str, ImportedExtraction]]:
+    """Return a document for each entity that is given or at which a relation begins, and what it says, by its id.
+
+    The id is `graph_name#entity`, the title the name of the entity. A relation is in the document of its source. Names
+    of one entity, such as "Linear B" and "the Linear B", share a document.
+    """
+    name_by_key: dict[str, str] = {}
+    entities_by_key: dict[str, dict[ExtractedEntity, None]] = {}
+    relations_by_key: dict[str, dict[ExtractedRelation, None]] = {}
+    for entity in entities:
+        key = entity_key(entity.name)
+        name_by_key.setdefault(key, entity.name)
+        entities_by_key.setdefault(key, {})[entity] = None
+    for relation in relations:
+        key = entity_key(relation.source)
+        name_by_key.setdefault(key, relation.source)
+        relations_by_key.setdefault(key, {})[relation] = None
+    documents: dict[str, SourceDocument] = {}
+    recordings: dict[str, ImportedExtraction] = {}
+    for key, name in name_by_key.items():
+        own_entities, own_relations = tuple(entities_by_key.get(key, ())), tuple(relations_by_key.get(key, ()))
+        lines = dict.fromkeys([*map(_entity_line, own_entities), *map(_relation_line, own_relations)])
+        text, document_id = "\n\n".join(lines), f"{graph_name}#{name}"
+        documents[document_id] = SourceDocument(
+            id=document_id, title=name, content=text.encode("utf-8", "replace"), source=graph_name
+        )
+        recordings[document_id] = ImportedExtraction(
+            document=document_id, entities=own_entities, relations=own_relations
+        )
+    return documents, recordings
+
+
+def _entity_line(entity: ExtractedEntity) -> str:
+    type_ = "" if entity.type in (OTHER_TYPE, UNKNOWN_TYPE, "") else f" ({entity.type})"
+    return f"{entity.name}{type_}: {entity.description}" if entity.description else f"{entity.name}{type_}"
+
+
+def _relation_line(relation: ExtractedRelation) -> str:
+    """Return the description if it names both ends, else the names, the keywords and the description."""
+    folded = relation.description.casefold()
+    if relation.source.casefold() in folded and relation.target.casefold() in folded:
+        return relation.description
+    keywords = f" ({', '.join(relation.keywords)})" if relation.keywords else ""
+    description = f": {relation.description}" if relation.description else ""
+    return f"{relation.source} – {relation.target}{keywords}{description}"
