@@ -9,6 +9,7 @@ from tests.architecture.source import PACKAGE, Module, modules
 # Optional drivers, each imported in its own adapter where it is used.
 OPTIONAL_IMPORTS = {
     ("algo.vector_clusters", "sklearn.mixture"),
+    ("ingest.graph_import.graphrag", "pyarrow"),
     ("ingest.llm.ontology_file", "tomllib"),
     ("ingest.llm.ontology_file", "yaml"),
     ("providers.jieba", "rjieba"),

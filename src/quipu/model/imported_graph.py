@@ -76,6 +76,7 @@ class ImportedGraph:
     """Documents, their extractions by document id, and optionally communities and their reports.
 
     `identity` changes if any of the contents change. `omissions` are messages about records that cannot be imported.
+    `textless` are entities and relations that no document contains, by the name of the graph that they come from.
     """
 
     identity: str
@@ -84,3 +85,4 @@ class ImportedGraph:
     communities: tuple[ImportedCommunity, ...] = ()
     reports: tuple[ImportedReport, ...] = ()
     omissions: tuple[str, ...] = ()
+    textless: Mapping[str, ImportedChunk] = field(default_factory=dict)

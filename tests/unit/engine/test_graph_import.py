@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,10 @@ from quipu.model.derivation import Freshness
 from quipu.ports.store import Store
 from quipu.retrieve import STRATEGIES
 from tests.unit.engine.recorded_run import told, write_run
+from tests.unit.ingest.graph_import.graphrag_folder import write_folder, write_recorded
 from tests.unit.ingest.graph_import.lightrag_directory import write_directory
+
+DULCE = Path(os.environ.get("QUIPU_DATA") or Path(__file__).resolve().parents[4] / "shared/data") / "dulce"
 
 
 class Dying:
@@ -347,3 +351,32 @@ async def test_a_working_directory_of_lightrag_is_asked_and_removed_from_like_an
         assert (await kb.import_graph(folder)).n_unchanged == 2
         await kb.remove(["doc-1"])
         assert (await kb.entity("Linear B")).entity.description == ""
+
+
+async def test_an_output_folder_of_graphrag_answers_with_its_own_reports_and_without_a_model(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "output")
+    async with quipu.open(tmp_path / "k") as kb:
+        result = await kb.import_graph(folder)
+        assert (result.n_added, result.n_communities, result.n_reports, result.failed) == (2, 2, 2, ())
+        (claim,) = (await kb.entity("Michael Ventris")).claims
+        assert claim.description == "He deciphered Linear B in 1952."
+        for strategy in ("community_global", "community_local", "drift"):
+            answer = await kb.query("Who deciphered Linear B?", strategy=strategy)
+            assert "Ventris" in answer.text, strategy
+        assert not result.usage
+        assert (await kb.import_graph(folder)).n_unchanged == 2
+
+
+@pytest.mark.skipif(not DULCE.is_dir(), reason="the recorded run of GraphRAG is not here")
+async def test_a_whole_run_of_graphrag_is_carried_over_from_its_tables(tmp_path: Path) -> None:
+    folder = write_recorded(tmp_path / "output", DULCE)
+    async with quipu.open(tmp_path / "k") as kb:
+        result = await kb.import_graph(folder)
+        status = await kb.status()
+        assert (result.n_added, result.n_communities, result.n_reports) == (1, 10, 10)
+        assert (result.failed, result.unknown, result.omissions) == ((), (), ())
+        assert status.n_entities == 39 + 2  # two relations name an end that is not among the entities
+        assert status.n_relations == 107 - 5  # five pairs are related in both directions
+        for strategy in ("community_global", "community_local", "drift"):
+            answer = await kb.query("What is Operation Dulce about?", strategy=strategy)
+            assert "Dulce" in answer.text, strategy

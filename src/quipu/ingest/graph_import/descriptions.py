@@ -4,47 +4,58 @@ Each entity gets a document of its own words, so that it can be found, cited and
 (Script): A script.", and a line for each relation that begins at it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import replace
 
 from quipu.model.document import SourceDocument
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
-from quipu.model.imported_graph import ImportedExtraction
+from quipu.model.imported_graph import ImportedChunk, ImportedExtraction, ImportedGraph
 from quipu.text.names import entity_key
 
 
-def description_documents(
-    graph_name: str, entities: Iterable[ExtractedEntity], relations: Iterable[ExtractedRelation]
-) -> tuple[dict[str, SourceDocument], dict[str, ImportedExtraction]]:
-    """Return a document for each entity that is given or at which a relation begins, and what it says, by its id.
+def with_descriptions(graph: ImportedGraph) -> ImportedGraph:
+    """Return the graph with a document for each entity without text that is given or at which a relation begins.
 
-    The id is `graph_name#entity`, the title the name of the entity. A relation is in the document of its source. Names
-    of one entity, such as "Linear B" and "the Linear B", share a document.
+    The id of a document is `graph#entity`, its title the name of the entity. A relation is in the document of its
+    source. Names of one entity, such as "Linear B" and "the Linear B", share a document.
     """
+    documents: list[SourceDocument] = []
+    recordings: dict[str, ImportedExtraction] = {}
+    for graph_name, textless in graph.textless.items():
+        for document, recording in _description_documents(graph_name, textless):
+            documents.append(document)
+            recordings[document.id] = recording
+    return replace(
+        graph,
+        documents=(*graph.documents, *documents),
+        extractions={**graph.extractions, **recordings},
+        textless={},
+    )
+
+
+def _description_documents(
+    graph_name: str, textless: ImportedChunk
+) -> Iterator[tuple[SourceDocument, ImportedExtraction]]:
+    """Yield the documents, each with what it says."""
     name_by_key: dict[str, str] = {}
     entities_by_key: dict[str, dict[ExtractedEntity, None]] = {}
     relations_by_key: dict[str, dict[ExtractedRelation, None]] = {}
-    for entity in entities:
+    for entity in textless.entities:
         key = entity_key(entity.name)
         name_by_key.setdefault(key, entity.name)
         entities_by_key.setdefault(key, {})[entity] = None
-    for relation in relations:
+    for relation in textless.relations:
         key = entity_key(relation.source)
         name_by_key.setdefault(key, relation.source)
         relations_by_key.setdefault(key, {})[relation] = None
-    documents: dict[str, SourceDocument] = {}
-    recordings: dict[str, ImportedExtraction] = {}
     for key, name in name_by_key.items():
         own_entities, own_relations = tuple(entities_by_key.get(key, ())), tuple(relations_by_key.get(key, ()))
         lines = dict.fromkeys([*map(_entity_line, own_entities), *map(_relation_line, own_relations)])
         text, document_id = "\n\n".join(lines), f"{graph_name}#{name}"
-        documents[document_id] = SourceDocument(
-            id=document_id, title=name, content=text.encode("utf-8", "replace"), source=graph_name
-        )
-        recordings[document_id] = ImportedExtraction(
-            document=document_id, entities=own_entities, relations=own_relations
-        )
-    return documents, recordings
+        content = text.encode("utf-8", "replace")
+        document = SourceDocument(id=document_id, title=name, content=content, source=graph_name)
+        yield document, ImportedExtraction(document=document_id, entities=own_entities, relations=own_relations)
 
 
 def _entity_line(entity: ExtractedEntity) -> str:

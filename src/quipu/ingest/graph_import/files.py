@@ -1,8 +1,7 @@
 """Files of imported graphs: JSON Lines, read whole and checked before anything is added."""
 
 import json
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -10,6 +9,8 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from quipu.errors import InvalidInput, NotFound
+from quipu.ingest.graph_import.descriptions import with_descriptions
+from quipu.ingest.graph_import.graphrag import output_folder, read_output_folder
 from quipu.ingest.graph_import.lightrag import is_working_directory, read_working_directory
 from quipu.ingest.graph_import.lines import (
     CommunityLine,
@@ -20,6 +21,7 @@ from quipu.ingest.graph_import.lines import (
     first_fault,
     line_kind,
 )
+from quipu.ingest.graph_import.spelling import restore_case
 from quipu.model.document import SourceDocument
 from quipu.model.ids import digest
 from quipu.model.imported_graph import (
@@ -33,7 +35,6 @@ from quipu.model.imported_graph import (
 from quipu.text.unicode import find_text_with_surrogate
 
 SUFFIXES = (".jsonl", ".ndjson")
-MIN_CAPITALS_SHARE = 0.9  # of all names: above it, the system that wrote the file folds case to capitals
 
 
 def read_graph(paths: Sequence[Path]) -> ImportedGraph:
@@ -47,6 +48,12 @@ def read_graph(paths: Sequence[Path]) -> ImportedGraph:
     for path in paths:
         if is_working_directory(path):
             builder.add_graph(path, read_working_directory(path))
+            continue
+        if tables := output_folder(path):
+            content, lines = read_output_folder(tables)
+            builder.add_graph(path, content)
+            for where, placed in lines:
+                builder.add(where, placed)
             continue
         for file, is_given in _files(path):
             for where, line in _lines(file, is_given=is_given):
@@ -95,6 +102,7 @@ class _GraphBuilder:
     place_of_report: dict[str, str] = field(default_factory=dict)
     line_digests: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    textless: dict[str, ImportedChunk] = field(default_factory=dict)  # by the name of their graph
 
     def add(self, where: str, line: GraphLine) -> None:
         """Add a line. Raises InvalidInput if it repeats something other than a claim."""
@@ -114,6 +122,8 @@ class _GraphBuilder:
             _add_once(self.documents, document.id, document, str(where))
         for name, recording in graph.extractions.items():
             _add_once(self.recordings, name, recording, str(where))
+        for name, textless in graph.textless.items():
+            _add_once(self.textless, name, textless, str(where))
         self.left_out += graph.omissions
 
     def _add_passage(self, where: str, line: PassageLine) -> None:
@@ -165,8 +175,9 @@ class _GraphBuilder:
             communities=tuple(self.communities.values()),
             reports=tuple(self.reports.values()),
             omissions=tuple(self.left_out),
+            textless=self.textless,
         )
-        return _restore_case(graph)
+        return with_descriptions(restore_case(graph))
 
     def _check_parent(self, community: ImportedCommunity) -> None:
         if not community.parent:
@@ -186,7 +197,6 @@ class _GraphBuilder:
 
 
 T = TypeVar("T")
-Part = TypeVar("Part", ImportedExtraction, ImportedChunk)
 
 
 def _add_once(value_by_name: dict[str, T], name: str, value: T, where: str) -> None:
@@ -245,75 +255,3 @@ def _line(where: str, fields: dict[str, object]) -> GraphLine | None:
         remedy = "Correct the line; docs/importing.md shows its fields."
         raise InvalidInput(f"{where}: {first_fault(error)}.", remedy=remedy) from None
     return line.as_passage() if isinstance(line, CovariateLine) else line
-
-
-def _restore_case(graph: ImportedGraph) -> ImportedGraph:
-    """Return the graph with the spelling of names in its documents, if nearly all names are in capitals.
-
-    Otherwise they would be other entities than those the documents name. A name that no document contains gets a
-    capital letter for each of its words.
-    """
-    names = [name for recording in graph.extractions.values() for name in _names(recording)]
-    if sum(name.isupper() for name in names) < MIN_CAPITALS_SHARE * len(names) or not names:
-        return graph
-    spelling_by_name = _spellings(graph)
-
-    def spelling(name: str) -> str:
-        return spelling_by_name.get(name) or _capitalised(name)
-
-    return replace(
-        graph,
-        extractions={name: _respelled(recording, spelling) for name, recording in graph.extractions.items()},
-        communities=tuple(
-            replace(community, entities=tuple(map(spelling, community.entities))) for community in graph.communities
-        ),
-    )
-
-
-def _names(recording: ImportedExtraction) -> Iterator[str]:
-    """Yield every name in a recording, as often as it occurs."""
-    for part in recording.parts:
-        yield from (entity.name for entity in part.entities)
-        yield from (name for relation in part.relations for name in (relation.source, relation.target))
-        yield from (name for claim in part.claims for name in (claim.claim.subject, claim.claim.object) if name)
-
-
-def _spellings(graph: ImportedGraph) -> dict[str, str]:
-    """Return the spelling of each name in the first document with a record of it, preferring one not in capitals."""
-    text_by_document = {source.id: source.content.decode() for source in graph.documents}
-    spelling_by_name: dict[str, str] = {}
-    for document, recording in graph.extractions.items():
-        for name in sorted(set(_names(recording))):
-            if name.isupper() and spelling_by_name.get(name, name).isupper():
-                text = text_by_document.get(document, "")
-                match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
-                if match:
-                    spelling_by_name[name] = match.group()
-    return spelling_by_name
-
-
-def _respelled(recording: ImportedExtraction, spelling: Callable[[str], str]) -> ImportedExtraction:
-    chunks = tuple(_respelled_part(chunk, spelling) for chunk in recording.chunks)
-    return replace(_respelled_part(recording, spelling), chunks=chunks)
-
-
-def _respelled_part(part: Part, spelling: Callable[[str], str]) -> Part:
-    return replace(
-        part,
-        entities=tuple(replace(entity, name=spelling(entity.name)) for entity in part.entities),
-        relations=tuple(
-            replace(relation, source=spelling(relation.source), target=spelling(relation.target))
-            for relation in part.relations
-        ),
-        claims=tuple(_respelled_claim(claim, spelling) for claim in part.claims),
-    )
-
-
-def _respelled_claim(imported: ImportedClaim, spelling: Callable[[str], str]) -> ImportedClaim:
-    claim = imported.claim
-    object_ = spelling(claim.object) if claim.object else ""
-    return replace(imported, claim=replace(claim, subject=spelling(claim.subject), object=object_))
-
-
-def _capitalised(name: str) -> str:
-    return " ".join(word.capitalize() for word in name.split()) if name.isupper() else name

@@ -15,7 +15,6 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from quipu.errors import InvalidInput
-from quipu.ingest.graph_import.descriptions import description_documents
 from quipu.ingest.graph_import.graphml import GraphmlEdge, GraphmlNode, read_graphml
 from quipu.ingest.graph_import.lines import entity_type
 from quipu.model.document import SourceDocument
@@ -80,7 +79,7 @@ def read_working_directory(folder: Path) -> ImportedGraph:
 
     An entity and its descriptions belong to the chunks that LightRAG names as its sources. A part of a description
     belongs to those whose cached reply contains it; one that no reply contains, such as a summary, belongs to all. The
-    weight of a relation is divided among its chunks. What has no chunk gets a description document.
+    weight of a relation is divided among its chunks. What has no chunk is without text.
 
     Raises InvalidInput, with file and place, for a file that is missing, damaged, or not LightRAG's.
     """
@@ -100,12 +99,11 @@ def read_working_directory(folder: Path) -> ImportedGraph:
     documents, omissions = _documents(folder, chunks)
     names_by_document = _names_by_document(chunks)
     recordings = {document.id: _recording(document.id, names_by_document, sources) for document in documents}
-    graph_name = folder.resolve().name
-    described, descriptions = description_documents(graph_name, sources.entities[""], sources.relations[""])
     return ImportedGraph(
         identity=f"lightrag/1 {digest('lightrag', *sorted(recordings))[:12]}",
-        documents=(*documents, *described.values()),
-        extractions={**recordings, **descriptions},
+        documents=tuple(documents),
+        extractions=recordings,
+        textless={folder.resolve().name: sources.textless},
         omissions=(*omissions, *sources.omissions(), *_left_files(folder)),
     )
 
@@ -160,6 +158,11 @@ class _SourceReader:
                 weight=weight,
             )
             self.relations[chunk].append(relation)
+
+    @property
+    def textless(self) -> ImportedChunk:
+        """What has no chunk."""
+        return ImportedChunk(text="", entities=tuple(self.entities[""]), relations=tuple(self.relations[""]))
 
     def omissions(self) -> Iterator[str]:
         """Yield what was left out of the graph, and why."""
