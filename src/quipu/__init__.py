@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from quipu.model.derivation import DerivationResult, DerivationState, RefreshCost
     from quipu.model.document import Document, DocumentStatus, SourceDocument
+    from quipu.model.edit import EditKind, EditPage, EditRequest, RecordedEdit, UndoResult
     from quipu.model.event import DocumentDone, Event, Progress, Spending
     from quipu.model.evidence import Evidence, Explanation, Trace
     from quipu.model.query import Budget, Condition, Filter, Query, Turn
@@ -76,6 +77,9 @@ __all__ = [
     "Document",
     "DocumentDone",
     "DocumentStatus",
+    "EditKind",
+    "EditPage",
+    "EditRequest",
     "EnqueuedDocuments",
     "Estimate",
     "Event",
@@ -95,6 +99,7 @@ __all__ = [
     "Query",
     "Quipu",
     "QuipuError",
+    "RecordedEdit",
     "RefreshCost",
     "RefreshResult",
     "Refused",
@@ -113,6 +118,7 @@ __all__ = [
     "TuningResult",
     "Turn",
     "Unavailable",
+    "UndoResult",
     "UsageRow",
     "__version__",
     "open",
@@ -132,6 +138,7 @@ _LAZY = {
     ),
     "quipu.model.derivation": ("DerivationResult", "DerivationState", "RefreshCost"),
     "quipu.model.document": ("Document", "SourceDocument", "DocumentStatus"),
+    "quipu.model.edit": ("EditKind", "EditPage", "EditRequest", "RecordedEdit", "UndoResult"),
     "quipu.model.event": ("DocumentDone", "Event", "Progress", "Spending"),
     "quipu.model.evidence": ("Evidence", "Explanation", "Trace"),
     "quipu.model.query": ("Budget", "Condition", "Filter", "Query", "Turn"),

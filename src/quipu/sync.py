@@ -16,6 +16,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from quipu.engine import Quipu
 from quipu.engine.conversations import Conversations
+from quipu.engine.edits import Edits
 from quipu.errors import Unavailable
 from quipu.settings import Settings, SettingValue
 from quipu.wiring import open_engine
@@ -100,7 +101,7 @@ async def _wait_for(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 def _blocking(method: Callable[Concatenate[E, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
-    """Return the blocking twin of a method of the engine, or of its conversations."""
+    """Return the blocking twin of a method of the engine, of its conversations or of its edits."""
 
     @wraps(method)
     def twin(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
@@ -154,6 +155,19 @@ class BlockingConversations:
     delete = _blocking(Conversations.delete)
 
 
+class BlockingEdits:
+    """Corrections of the graph, with blocking methods; see `quipu.engine.edits.Edits`."""
+
+    def __init__(self, engine: Edits, loop: _BackgroundLoop) -> None:
+        self._engine = engine
+        self._run = loop.run
+
+    make = _blocking(Edits.make)
+    preview = _blocking(Edits.preview)
+    undo = _blocking(Edits.undo)
+    history = _blocking(Edits.history)
+
+
 class BlockingQuipu:
     """One knowledge base, with blocking methods; see `quipu.engine.Quipu`, which promises the same."""
 
@@ -162,6 +176,7 @@ class BlockingQuipu:
         self._loop = loop
         self._run = loop.run
         self.conversations = BlockingConversations(engine.conversations, loop)
+        self.edits = BlockingEdits(engine.edits, loop)
         self._iterators: set[AsyncGenerator[Any, None]] = set()  # that have not reached their end
 
     def __enter__(self) -> Self:

@@ -106,6 +106,7 @@ async def engine(
         ingest_config=replace(config, extractor=extractor) if extractor else config,
         make_query=lambda text: Query(text=text),
         conversations=store.conversations,
+        edits=store.edits,
     )
     async with Quipu(parts) as kb:
         yield kb

@@ -42,6 +42,11 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "retry": "Try failed documents again.",
             "cancel": "Drop queued work; live documents stay.",
         },
+        "Corrections": {
+            "edit": "Correct the graph; an edit survives updates and can be undone.",
+            "history": "List the edits of the graph, or those of one entity.",
+            "undo": "Undo edits: the graph is then as if they had never been made.",
+        },
         "The index": {
             "verify": "Recompute every derivation and compare it with the index.",
             "dump": "Print the canonical state as JSON lines.",
@@ -70,6 +75,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 _SHARED_MODULES = {
     **dict.fromkeys(("verify", "dump", "export", "reembed", "purge"), "maintenance"),
     **dict.fromkeys(("resume", "retry", "cancel"), "jobs"),
+    **dict.fromkeys(("edit", "history", "undo"), "edit"),
     "docs": "status",
     "status": "status",
 }

@@ -10,7 +10,6 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, Unpack
 
 from quipu.derive.embedding import embed_stale
@@ -18,6 +17,7 @@ from quipu.engine.answering import answer_question, find_evidence, find_passages
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
 from quipu.engine.conversations import Conversations
+from quipu.engine.edits import Edits
 from quipu.engine.graph_export import GraphExports
 from quipu.engine.ingestion import (
     IngestRun,
@@ -68,13 +68,12 @@ class Quipu(Lookups, GraphExports):
         self._model_check = ModelCheck(components.store, components.embedder)
         self._states = DerivationStates(components)
         self.conversations = Conversations(components=components, stream_answer=self.stream)
+        self.edits = Edits(components, self._lease)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await self.close()
 
     async def close(self) -> None:

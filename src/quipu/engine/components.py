@@ -17,6 +17,7 @@ from quipu.model.event import EventSink, ignore_event
 from quipu.model.query import Query
 from quipu.model.usage import MICRO, USD, Price, SpendingLimit
 from quipu.ports.conversations import ConversationStore
+from quipu.ports.edits import EditStore
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, Tokenizer, ignore_text
 from quipu.ports.store import Store
@@ -105,8 +106,8 @@ class Components:
     `tokenizer` counts the tokens of contexts, None: the one that measures chunks. The index never depends on it.
     `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
     database of an index: such a file is not read as a document when its folder is added. `retrieval_turns` lets one
-    question search at a time, because Python runs one thread at a time, and more only add switches. `conversations` is
-    None for a store that keeps none.
+    question search at a time, because Python runs one thread at a time, and more only add switches. `conversations` and
+    `edits` are None for a store that keeps none.
     """
 
     path: Path
@@ -123,6 +124,7 @@ class Components:
     tokenizer: Tokenizer | None = None
     retrieval_turns: RetrievalTurns = field(default_factory=RetrievalTurns)
     conversations: ConversationStore | None = None
+    edits: EditStore | None = None
 
     @property
     def context_tokenizer(self) -> Tokenizer:

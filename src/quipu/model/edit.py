@@ -76,6 +76,48 @@ class RecordedEdit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EditRequest:
+    """An edit as a person asks for it; `entities` are names, aliases or keys.
+
+    - create: `entities` is a new name, with `type` and `description`; or the two ends of a new relation, with
+      `description` and `keywords`
+    - rename: one entity gets the new `name`
+    - retype: one entity gets the `type`; or a relation gets the `keywords`
+    - redescribe: one entity or relation gets the `description`, in place of all that documents say
+    - hide: one entity, or one relation
+    - merge: two or more entities become one, called `name` (by default as the first)
+    - split: in `documents`, one entity is another one, called `name`
+    - distinct: two entities are different; they are no longer proposed as duplicates
+    """
+
+    kind: EditKind
+    entities: Sequence[str]
+    name: str = ""
+    type: str = ""
+    description: str = ""
+    keywords: Sequence[str] = ()
+    documents: Sequence[str] = ()
+    author: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoResult:
+    """The edits that were undone, and those that lack their target since, although they hold."""
+
+    undone: tuple[RecordedEdit, ...]
+    without_target: tuple[RecordedEdit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditPage:
+    """A page of edits, the newest first; `before` asks for the next one, None if this is the last."""
+
+    edits: tuple[RecordedEdit, ...]
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Statements:
     """What one chunk states: its mentions of entities, relations, aliases and claims, each in order."""
 

@@ -165,6 +165,7 @@ def _components(
         tokenizer=tokenizer,
         retrieval_turns=RetrievalTurns(max_waiting=settings.max_waiting_questions),
         conversations=store.conversations,
+        edits=store.edits,
     )
 
 

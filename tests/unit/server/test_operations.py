@@ -43,6 +43,7 @@ REQUESTS: Mapping[str, dict[str, Any]] = {
     "show_subgraph": {"params": {"name": "Ada Lovelace"}},
     "show_paths": {"params": {"first": "Ada Lovelace", "second": "Charles Babbage"}},
     "show_near_map": {"params": {"name": "Ada Lovelace"}},
+    "make_edit": {"json": {"kind": "retype", "entities": ["Ada Lovelace"], "type": "Writer"}},
     "export_graph": {"params": {"format": "graphml"}},
     "estimate": {"json": {"text": "Ada wrote to Babbage."}},
     "tune": {"json": {"dry_run": True}},
@@ -77,6 +78,9 @@ async def _path_parts(client: httpx.AsyncClient, operation: Operation, tmp_path:
         parts["chunk"] = (await client.get(f"{KB}/chunks?document=letters/1.md")).json()["chunks"][0]["id"]
     if "conversation" in operation.path_parameters:
         parts["conversation"] = (await client.post(f"{KB}/conversations/query", json=QUESTION)).json()["conversation"]
+    if "edit_id" in operation.path_parameters:
+        edit = {"kind": "retype", "entities": ["Ada Lovelace"], "type": "Writer"}
+        parts["edit_id"] = (await client.post(f"{KB}/edits", json=edit)).json()["id"]
     if "report" in operation.path_parameters:
         async with quipu.open(tmp_path / "letters") as index:
             preview = await index.preview_removal(["letters/1.md"])
@@ -91,7 +95,7 @@ async def test_every_operation_replies_as_its_signature_says(
 ) -> None:
     async with http_client(server) as client:
         parts = await _path_parts(client, operation, tmp_path)
-        path = operation.path.replace(":path}", "}").format(**parts)
+        path = operation.path.replace(":path}", "}").replace(":int}", "}").format(**parts)
         request = {
             name: value for name, value in REQUESTS.get(operation.function.__name__, {}).items() if name != "path"
         }

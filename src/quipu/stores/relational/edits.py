@@ -51,6 +51,7 @@ unedited = sa.Table(
 _OF_CHUNKS = (edited_chunk, unedited)
 TABLES = (edit_key, *_OF_CHUNKS)
 
+_MAX_ID = 2**62  # more than there can be
 _d, _u, _c, _e, _r = edited_chunk.c, unedited.c, s.chunk.c, s.entity.c, s.relation.c
 _ACTIVE = select(s.edit).where(s.edit.c.undone_at == "").order_by(s.edit.c.rid)
 _NAMING = ByValues(
@@ -246,11 +247,11 @@ class RelationalEdits:
         if entity:
             query = query.where(s.edit.c.rid.in_(select(edit_key.c.edit).where(edit_key.c.key == entity)))
         if ids is not None:
-            query = query.where(s.edit.c.rid.in_(ids))
+            query = query.where(s.edit.c.rid.in_([number for number in ids if number <= _MAX_ID]))
         if not with_undone:
             query = query.where(s.edit.c.undone_at == "")
         if before is not None:
-            query = query.where(s.edit.c.rid < before)
+            query = query.where(s.edit.c.rid < min(before, _MAX_ID))
 
         def listed(connection: Connection) -> list[RecordedEdit]:
             rows = connection.execute(query).all()

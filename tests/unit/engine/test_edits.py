@@ -1,0 +1,162 @@
+"""Edits in Python: by the names that people use, with clear refusals, seen by the next question."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quipu.engine import Quipu
+from quipu.engine.edits import FOLDER
+from quipu.errors import InvalidInput, NotFound, QuipuError, Unavailable
+from quipu.model.document import SourceDocument
+from quipu.model.edit import EditKind, EditRequest
+from tests.laws.world import engine
+
+DOCUMENTS = (
+    SourceDocument(id="a.md", content=b"IBM hired Grace Hopper in 1950. IBM is in Armonk."),
+    SourceDocument(
+        id="b.md",
+        content=b"International Business Machines bought Lotus Development Corporation in Cambridge.",
+    ),
+)
+FULL = "International Business Machines"
+
+
+def request(kind: EditKind, *entities: str, **values: object) -> EditRequest:
+    """Return a request for an edit."""
+    return EditRequest(kind=kind, entities=entities, **values)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+async def kb(tmp_path: Path) -> AsyncIterator[Quipu]:
+    """Return an engine with two documents that call a company by two names."""
+    async with engine(tmp_path / "kb") as kb:
+        await kb.add(*DOCUMENTS)
+        yield kb
+
+
+async def test_a_merge_is_seen_by_the_next_question(kb: Quipu) -> None:
+    made = await kb.edits.make(request(EditKind.MERGE, FULL, "IBM", author="ada", reason="one company"))
+    assert (made.edit.author, made.edit.reason, made.n_chunks, made.has_effect) == ("ada", "one company", 1, True)
+    details = await kb.entity("IBM")
+    assert details.entity.name == FULL
+    assert {chunk.document_id for chunk, _ in details.chunks} == {"a.md", "b.md"}
+    evidence = await kb.retrieve("What does IBM own?", strategy="local")
+    assert evidence.entities[0].id == FULL.casefold()
+    assert await kb.verify() == []
+    assert (await kb.status()).stale == ()
+
+
+async def test_what_a_person_creates_is_found_cited_and_gone_after_an_undo(kb: Quipu) -> None:
+    before = [line async for line in kb.dump()]
+    new = request(EditKind.CREATE, "Big Blue", type="Organization", description="A nickname of a company.")
+    created = await kb.edits.make(new)
+    (document,) = created.edit.documents
+    assert document.startswith(FOLDER)
+    related = request(EditKind.CREATE, "Big Blue", "IBM", description="IBM is called so.", keywords=["nickname"])
+    relation = await kb.edits.make(related)
+    assert (await kb.entity("Big Blue")).entity.type == "Organization"
+    assert (await kb.relation("Big Blue", "IBM")).relation.keywords == ("nickname",)
+    answer = await kb.query("What is Big Blue?")
+    assert "A nickname of a company." in answer.text
+    assert document in {citation.document_id for citation in answer.citations}
+    result = await kb.edits.undo([created.id, relation.id])
+    assert {edit.id for edit in result.undone} == {created.id, relation.id}
+    assert [line async for line in kb.dump()] == before
+
+
+async def test_removing_the_statement_of_a_person_leaves_an_edit_without_a_target(kb: Quipu) -> None:
+    created = await kb.edits.make(request(EditKind.CREATE, "Big Blue"))
+    await kb.remove(created.edit.documents)
+    (listed,) = (await kb.edits.history()).edits
+    assert not listed.has_effect
+    await kb.edits.undo([created.id])
+    assert (await kb.edits.history(with_undone=False)).edits == ()
+
+
+async def test_an_undo_names_the_edits_that_lack_their_target_since(kb: Quipu) -> None:
+    renamed = await kb.edits.make(request(EditKind.RENAME, "IBM", name="Big Blue"))
+    later = await kb.edits.make(request(EditKind.RETYPE, "Big Blue", type="Company"))
+    result = await kb.edits.undo([renamed.id])
+    assert [edit.id for edit in result.without_target] == [later.id]
+
+
+async def test_a_split_takes_effect_in_the_named_documents_only(kb: Quipu) -> None:
+    await kb.add(SourceDocument(id="c.md", content=b"IBM is a journal. IBM appears in Boston."))
+    await kb.edits.make(request(EditKind.SPLIT, "IBM", name="IBM (journal)", documents=["c.md"]))
+    split = await kb.entity("IBM (journal)")
+    assert [chunk.document_id for chunk, _ in split.chunks] == ["c.md"]
+    assert (await kb.entity("IBM")).entity.n_chunks == 1
+
+
+async def test_a_preview_changes_nothing(kb: Quipu) -> None:
+    before = [line async for line in kb.dump()]
+    preview = await kb.edits.preview(request(EditKind.HIDE, "IBM"))
+    assert (preview.id, preview.n_chunks) == (0, 1)
+    assert (await kb.edits.preview(request(EditKind.HIDE, "IBM", "Grace Hopper"))).n_chunks == 1
+    assert [line async for line in kb.dump()] == before
+    assert (await kb.edits.history()).edits == ()
+
+
+async def test_the_history_comes_page_by_page(kb: Quipu) -> None:
+    for type_ in ("A", "B", "C"):
+        await kb.edits.make(request(EditKind.RETYPE, "IBM", type=type_))
+    first = await kb.edits.history(k=2)
+    assert [edit.edit.type for edit in first.edits] == ["C", "B"]
+    last = await kb.edits.history(k=2, before=first.before)
+    assert [edit.edit.type for edit in last.edits] == ["A"]
+    assert last.before is None
+    assert (await kb.edits.history("Grace Hopper")).edits == ()
+    assert len((await kb.edits.history("ibm".upper())).edits) == 3
+
+
+@pytest.mark.parametrize(
+    ("refused", "error", "words"),
+    [
+        (request(EditKind.HIDE, "Nobody"), NotFound, "no entity 'Nobody'"),
+        (request(EditKind.HIDE, "Grace Hopper", FULL), NotFound, "Nothing relates"),
+        (request(EditKind.HIDE), InvalidInput, "not 0"),
+        (request(EditKind.MERGE, "IBM"), InvalidInput, "2 or more entities, not 1"),
+        (request(EditKind.MERGE, "IBM", "IBM"), InvalidInput, "are one entity"),
+        (request(EditKind.RENAME, "IBM"), InvalidInput, "needs a value for 'name'"),
+        (request(EditKind.RENAME, "IBM", name="…"), InvalidInput, "is no name"),
+        (request(EditKind.RENAME, "IBM", name="IBM"), InvalidInput, "called 'IBM' already"),
+        (request(EditKind.RENAME, "IBM", name="Grace Hopper"), InvalidInput, "another entity"),
+        (request(EditKind.RENAME, "IBM", name="x" * 301), InvalidInput, "at most 300"),
+        (request(EditKind.RENAME, "IBM", name="a\0b"), InvalidInput, "no text"),
+        (request(EditKind.RENAME, "IBM", name="a\ud800b"), InvalidInput, "no text"),
+        (request(EditKind.HIDE, "IBM", description="x"), InvalidInput, "does not change 'description'"),
+        (request(EditKind.RETYPE, "IBM", "Grace Hopper", type="x"), InvalidInput, "does not change 'type'"),
+        (request(EditKind.RETYPE, "IBM", "Grace Hopper"), InvalidInput, "needs a value for 'keywords'"),
+        (request(EditKind.SPLIT, "IBM", name="J", documents=["b.md"]), InvalidInput, "does not mention"),
+        (request(EditKind.SPLIT, "IBM", name="J", documents=["no.md"]), NotFound, "no.md"),
+        (request(EditKind.CREATE, "IBM"), InvalidInput, "is a name of 'IBM'"),
+        (request(EditKind.CREATE, "IBM", "Grace Hopper"), InvalidInput, "related already"),
+        (request(EditKind.CREATE, "IBM", "IBM"), InvalidInput, "stand for"),
+    ],
+    ids=lambda value: getattr(value, "kind", None),
+)
+async def test_an_edit_that_makes_no_sense_is_refused(
+    kb: Quipu, refused: EditRequest, error: type[QuipuError], words: str
+) -> None:
+    before = [line async for line in kb.dump()]
+    with pytest.raises(error, match=words):
+        await kb.edits.make(refused)
+    assert [line async for line in kb.dump()] == before
+
+
+async def test_an_edit_can_be_undone_once(kb: Quipu) -> None:
+    made = await kb.edits.make(request(EditKind.HIDE, "IBM"))
+    await kb.edits.undo([made.id])
+    with pytest.raises(InvalidInput, match="undone already"):
+        await kb.edits.undo([made.id])
+    for unknown in (made.id + 1, 10**30):
+        with pytest.raises(NotFound, match="no edit"):
+            await kb.edits.undo([unknown])
+
+
+async def test_a_store_without_edits_says_so(kb: Quipu) -> None:
+    without = Quipu(replace(kb._components, edits=None))
+    with pytest.raises(Unavailable, match="keeps no edits"):
+        await without.edits.history()
