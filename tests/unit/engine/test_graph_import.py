@@ -380,3 +380,15 @@ async def test_a_whole_run_of_graphrag_is_carried_over_from_its_tables(tmp_path:
         for strategy in ("community_global", "community_local", "drift"):
             answer = await kb.query("What is Operation Dulce about?", strategy=strategy)
             assert "Dulce" in answer.text, strategy
+
+
+async def test_triples_without_a_text_are_found_cited_and_removed_like_documents(tmp_path: Path) -> None:
+    file = tmp_path / "scripts.csv"
+    file.write_text("Alice Kober,studied,Linear B\nMichael Ventris,deciphered,Linear B\n")
+    async with quipu.open(tmp_path / "k") as kb:
+        assert (await kb.import_graph(file)).n_added == 2
+        answer = await kb.query("Who deciphered Linear B?")
+        assert {citation.document_id for citation in answer.citations} >= {"scripts.csv#Michael Ventris"}
+        assert "Michael Ventris deciphered Linear B" in answer.text
+        await kb.remove(["scripts.csv#Michael Ventris"])
+        assert [r.source_name for r in (await kb.entity("Linear B")).relations] == ["Alice Kober"]

@@ -22,8 +22,9 @@ from quipu.ingest.graph_import.lines import (
     line_kind,
 )
 from quipu.ingest.graph_import.spelling import restore_case
+from quipu.ingest.graph_import.triples import READERS, TextlessGraph
 from quipu.model.document import SourceDocument
-from quipu.model.ids import digest
+from quipu.model.ids import digest, stable_repr
 from quipu.model.imported_graph import (
     ImportedChunk,
     ImportedClaim,
@@ -38,31 +39,20 @@ SUFFIXES = (".jsonl", ".ndjson")
 
 
 def read_graph(paths: Sequence[Path]) -> ImportedGraph:
-    """Return the graph in these files, and in the JSON Lines files of these folders.
+    """Return the graph in these files and folders: those of LightRAG and GraphRAG, GraphML, triples, JSON Lines.
 
-    The text of a document and its records may be in different lines. Lines of an unknown kind are ignored in the files
-    of a folder, and are an error in a file that is given itself. Raises NotFound for a path that does not exist, and
-    InvalidInput, naming file and line, for a line that cannot be read and for records of a document without text.
+    Of other folders, the JSON Lines files are read. The text of a document and its records may be in different lines.
+    Lines of an unknown kind are ignored in the files of a folder, and are an error in a file that is given itself.
+    Raises NotFound for a path that does not exist, and InvalidInput, naming file and place, for what cannot be read and
+    for records of a document without text.
     """
     builder = _GraphBuilder()
     for path in paths:
-        if is_working_directory(path):
-            builder.add_graph(path, read_working_directory(path))
-            continue
-        if tables := output_folder(path):
-            content, lines = read_output_folder(tables)
-            builder.add_graph(path, content)
-            for where, placed in lines:
-                builder.add(where, placed)
-            continue
-        for file, is_given in _files(path):
-            for where, line in _lines(file, is_given=is_given):
-                builder.add(where, line)
+        _read_path(path, builder)
     graph = builder.graph()
     if not graph.documents and not graph.communities:
-        workspaces = [
-            inner for path in paths if path.is_dir() for inner in path.iterdir() if is_working_directory(inner)
-        ]
+        folders = [path for path in paths if path.is_dir()]
+        workspaces = [inner for folder in folders for inner in folder.iterdir() if is_working_directory(inner)]
         raise InvalidInput(
             f"No graph was found in {', '.join(str(path) for path in paths)}.",
             remedy=f"Give a workspace of LightRAG, such as {min(workspaces)}."
@@ -70,6 +60,23 @@ def read_graph(paths: Sequence[Path]) -> ImportedGraph:
             else "Give files or folders as docs/importing.md shows them.",
         )
     return graph
+
+
+def _read_path(path: Path, builder: "_GraphBuilder") -> None:
+    """Add what is in a file or folder, whose kind its name or its content shows."""
+    if is_working_directory(path):
+        builder.add_graph(path, read_working_directory(path))
+    elif tables := output_folder(path):
+        graph, lines = read_output_folder(tables)
+        builder.add_graph(path, graph)
+        for where, line in lines:
+            builder.add(where, line)
+    elif path.is_file() and path.suffix in READERS:
+        builder.add_textless(path, READERS[path.suffix](path))
+    else:
+        for file, is_given in _files(path):
+            for where, json_line in _lines(file, is_given=is_given):
+                builder.add(where, json_line)
 
 
 def read_recordings(file: Path) -> dict[str, ImportedExtraction] | None:
@@ -124,6 +131,12 @@ class _GraphBuilder:
             _add_once(self.recordings, name, recording, str(where))
         for name, textless in graph.textless.items():
             _add_once(self.textless, name, textless, str(where))
+        self.left_out += graph.omissions
+
+    def add_textless(self, file: Path, graph: TextlessGraph) -> None:
+        """Add entities and relations without text. Raises InvalidInput for a second file of that name."""
+        self.line_digests.append(stable_repr(graph.content))
+        _add_once(self.textless, file.name, graph.content, str(file))
         self.left_out += graph.omissions
 
     def _add_passage(self, where: str, line: PassageLine) -> None:

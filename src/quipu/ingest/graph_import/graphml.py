@@ -129,7 +129,8 @@ class _Reader:
         if self._depth > _MAX_DEPTH:
             raise self.fault(f"elements nest more than {_MAX_DEPTH} deep")
         if tag == "key":
-            self._key = _Key(own.get("attr.name") or own.get("id", ""), own.get("for", "all"))
+            name = own.get("attr.name") or own.get("yfiles.type") or own.get("id", "")
+            self._key = _Key(name, own.get("for", "all"))
             self._keys[own.get("id", "")] = self._key
         elif tag in ("node", "edge"):
             self._open.append(_Element(tag, own, self.parser.CurrentLineNumber))
