@@ -23,6 +23,7 @@ class EditStore(Protocol):
     ) -> list[RecordedEdit]:
         """Return the given edits, or k edits with an id below `before`, the newest first.
 
-        With `entity`, only those that name this key. Unknown ids are omitted.
+        With `entity`, only those that name this key, or a key that an edit which holds has made part of it. Unknown ids
+        are omitted.
         """
         ...

@@ -8,6 +8,7 @@ import { go, href, route } from "../route";
 import { number, t } from "../words";
 import type { Chunk, Entity, Relation } from "../types";
 import { DocumentId, citedAt } from "./answer";
+import { EditActions, EditHistory } from "./edits";
 
 const PAGE = 50;
 
@@ -86,7 +87,9 @@ interface EntityDetails {
 }
 
 function EntityView({ name }: { name: string }) {
-  const loaded = useLoaded((abort) => get<EntityDetails>(`/entities/${encodeURIComponent(name)}`, {}, abort), name);
+  const [n, setN] = useState(0); // counts the edits
+  const loaded = useLoaded((abort) => get<EntityDetails>(`/entities/${encodeURIComponent(name)}`, {}, abort), `${name} ${n}`);
+  const changed = () => setN(n + 1);
   return (
     <Await from={loaded}>
       {({ entity, chunks, claims }) => (
@@ -106,6 +109,7 @@ function EntityView({ name }: { name: string }) {
             <a class="button" href={href("ask", "", { q: t("entity.question", { name: entity.name }) })}>
               {t("entity.ask")}
             </a>
+            <EditActions entity={entity} changed={changed} />
           </p>
           <ul class="descriptions">
             {entity.description
@@ -119,6 +123,7 @@ function EntityView({ name }: { name: string }) {
           </ul>
           <Mentions chunks={chunks} />
           <Relations entity={entity} />
+          <EditHistory entity={entity.key} n={n} changed={changed} />
           {claims.length > 0 && (
             <section>
               <h2>{t("entity.claims")}</h2>

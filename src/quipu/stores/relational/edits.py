@@ -61,6 +61,7 @@ _NAMING = ByValues(
     .where(s.edit.c.undone_at == ""),
     edit_key.c.key,
 )
+_IDS_NAMING = ByValues(select(edit_key.c.edit), edit_key.c.key)
 _EDITS = ByValues(select(s.edit), s.edit.c.rid)
 _EDITED_BY = ByValues(select(_d.chunk).distinct(), _d.edit)
 _UNEDITED = ByValues(select(unedited), _u.chunk)
@@ -244,8 +245,6 @@ class RelationalEdits:
         k: int | None = None,
     ) -> list[RecordedEdit]:
         query = select(s.edit).order_by(s.edit.c.rid.desc()).limit(k)
-        if entity:
-            query = query.where(s.edit.c.rid.in_(select(edit_key.c.edit).where(edit_key.c.key == entity)))
         if ids is not None:
             query = query.where(s.edit.c.rid.in_([number for number in ids if number <= _MAX_ID]))
         if not with_undone:
@@ -254,10 +253,21 @@ class RelationalEdits:
             query = query.where(s.edit.c.rid < min(before, _MAX_ID))
 
         def listed(connection: Connection) -> list[RecordedEdit]:
-            rows = connection.execute(query).all()
+            of_entity = s.edit.c.rid.in_(_ids_naming(connection, entity)) if entity else sa.true()
+            rows = connection.execute(query.where(of_entity)).all()
             return _recorded(connection, [(row, _decode(row.kind, row.payload)) for row in rows])
 
         return await self.read(listed)
+
+
+def _ids_naming(connection: Connection, entity: str) -> list[int]:
+    """Return the edits that name an entity, or one that an edit which holds has made part of it."""
+    keys, unread = {entity}, {entity}
+    while unread:
+        edits = [_decode(row.kind, row.payload) for row in _NAMING.rows(connection, sorted(unread))]
+        unread = {key for edit in edits if edit.key in keys for key in edit.entities} - keys
+        keys |= unread
+    return sorted({edit for (edit,) in _IDS_NAMING.rows(connection, sorted(keys))})
 
 
 def _recorded(connection: Connection, rows: Sequence[tuple[Row[Any], Edit]]) -> list[RecordedEdit]:

@@ -235,6 +235,17 @@ class EditsContract:
             assert [recorded.id for recorded in await edits(entity="lotus software")] == [ids[0]]
             assert [recorded.id for recorded in await edits((ids[1], 99))] == [ids[1]]
 
+    async def test_the_edits_of_an_entity_include_those_of_what_became_part_of_it(
+        self, open_store: OpenStore, edits_of: EditsOf
+    ) -> None:
+        async with open_store() as store:
+            await publish(store, *_DOCUMENTS)
+            described, merged, _ = await _edit(store, _REDESCRIBE, _MERGE, _HIDE)
+            edits = edits_of(store).edits
+            assert [recorded.id for recorded in await edits(entity=_FULL)] == [merged, described]
+            await store.commit(Delta(undo=[merged]))
+            assert [recorded.id for recorded in await edits(entity=_FULL)] == [merged]
+
     async def test_entities_that_are_distinct_stay_as_they_are(self, open_store: OpenStore, edits_of: EditsOf) -> None:
         async with open_store() as store:
             await publish(store, *_DOCUMENTS)
