@@ -20,11 +20,12 @@ from quipu.engine.conversations import Conversations
 from quipu.engine.edits import Edits
 from quipu.engine.graph_export import GraphExports
 from quipu.engine.ingestion import (
+    GraphSource,
     IngestRun,
     ModelCheck,
     ReadingOptions,
     collect_sources,
-    ingest_imported_graph,
+    import_sources,
     work_until_finished,
 )
 from quipu.engine.lookups import Lookups, unique_ids
@@ -193,19 +194,18 @@ class Quipu(Lookups, GraphExports):
         source = text_source(text, id=id, title=title, metadata=metadata or {}, media_type=media_type)
         return await self.add(source, on_event=on_event)
 
-    async def import_graph(self, *paths: str | Path, on_event: EventSink = ignore_event) -> ImportResult:
-        """Add documents with a graph that another system extracted, from JSON Lines files or folders of such files.
+    async def import_graph(
+        self, *sources: GraphSource, name: str = "graph", dry_run: bool = False, on_event: EventSink = ignore_event
+    ) -> ImportResult:
+        """Add documents with the graph that another system extracted: files, folders, or data as LightRAG's custom_kg.
 
-        Communities and reports in the files replace those of the index; they may come later than their documents.
-        Importing the same again changes nothing, and completes an interrupted import. Raises NotFound for a missing
-        path, and InvalidInput with file and line for an unreadable line or a missing reference; then nothing is added.
+        Communities and reports replace those of the index. Importing the same again changes nothing, and completes an
+        interrupted import. Raises NotFound for a missing path, and InvalidInput, with the place, for what cannot be
+        read; then nothing is added. `name` begins the ids of documents that are made of data without passages.
         """
-        from quipu.ingest.graph_import import read_graph  # noqa: PLC0415
-
-        graph = await asyncio.to_thread(read_graph, [Path(path) for path in paths])
         run = IngestRun(self._components, on_event)
         refresh = partial(self._refresh, run, RefreshScope())
-        return await ingest_imported_graph(graph, run, self._lease(run.components), refresh)
+        return await import_sources(sources, run, self._lease(run.components), refresh, name=name, dry_run=dry_run)
 
     async def resume(self, on_event: EventSink = ignore_event, *, max_cost: float = 0.0) -> AddResult:
         """Work through the queue, including work that a dead process left unfinished; `max_cost` is that of `add`."""

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -15,10 +15,11 @@ from quipu.errors import InvalidInput, OverBudget
 from quipu.ingest.documents import IngestConfig
 from quipu.ingest.pipeline import PipelineResult, process_queue
 from quipu.ingest.queue import EnqueueResult
-from quipu.ingest.sources import FoundSource, checked_metadata, find_sources
+from quipu.ingest.sources import FoundSource, checked_id, checked_metadata, find_sources
 from quipu.model.chunking import Chunking
 from quipu.model.document import Document, DocumentStatus, Metadata, SourceDocument
 from quipu.model.event import EventSink, ignore_event
+from quipu.model.imported_graph import ImportedGraph
 from quipu.model.results import AddResult, ImportResult, RefreshResult
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import Embedder
@@ -26,7 +27,7 @@ from quipu.ports.store import IndexCounts, Store
 from quipu.wrap.meter import annotate, span
 
 if TYPE_CHECKING:
-    from quipu.model.imported_graph import ImportedGraph
+    from quipu.ingest.graph_import.documents import ImportedDocuments
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ _READABLE = (DocumentStatus.READY, DocumentStatus.PARTIAL)
 _UNFINISHED = (*_WAITING, DocumentStatus.REMOVING)
 
 Source = str | Path | SourceDocument
+GraphSource = str | Path | Mapping[str, object] | ImportedGraph
 
 
 class ReadingOptions(TypedDict, total=False):
@@ -242,8 +244,52 @@ def _report(result: AddResult) -> None:
         _log.warning("stopped early: %d documents wait", result.n_waiting)
 
 
-async def ingest_imported_graph(
-    graph: "ImportedGraph",
+async def import_sources(
+    sources: Sequence[GraphSource],
+    run: IngestRun,
+    lease: AbstractAsyncContextManager[None],
+    refresh: Callable[[], Awaitable[RefreshResult]],
+    *,
+    name: str,
+    dry_run: bool,
+) -> ImportResult:
+    """Import the graph in `sources`, or with `dry_run` only say what importing it would do.
+
+    Raises as `_read_sources` and `_import_graph`; then nothing is added.
+    """
+    graph = await _read_sources(sources, name)
+    return await _plan(graph, run) if dry_run else await _import_graph(graph, run, lease, refresh)
+
+
+async def _read_sources(sources: Sequence[GraphSource], name: str) -> ImportedGraph:
+    """Return the graph in files and folders, and in custom graphs, which get the `name`; or one that has been read.
+
+    Raises NotFound for a missing path, and InvalidInput with the place for what cannot be read.
+    """
+    from quipu.ingest.graph_import import custom_graph_from, read_graph  # noqa: PLC0415 - takes time, rarely needed
+
+    if len(sources) == 1 and isinstance(sources[0], ImportedGraph):
+        return sources[0]
+    readable = [
+        Path(source) if isinstance(source, str | Path) else custom_graph_from(source, name) for source in sources
+    ]
+    return await asyncio.to_thread(read_graph, readable, checked_id(name))
+
+
+async def _plan(graph: ImportedGraph, run: IngestRun) -> ImportResult:
+    """Return what importing a graph would do; nothing is added."""
+    from quipu.ingest.graph_import.documents import survey_documents  # noqa: PLC0415
+
+    components = run.components
+    counts = await survey_documents(graph, components.store, components.ingest_config)
+    result = _import_result(graph, counts, RefreshResult(), run)
+    return replace(
+        result, is_dry_run=True, n_communities=len(graph.communities), n_reports=len(graph.reports), seconds=run.seconds
+    )
+
+
+async def _import_graph(
+    graph: ImportedGraph,
     run: IngestRun,
     lease: AbstractAsyncContextManager[None],
     refresh: Callable[[], Awaitable[RefreshResult]],
@@ -272,17 +318,30 @@ async def ingest_imported_graph(
                 f"{graph.communities[0].location}: none of the entities in the communities is in the index.",
                 remedy="Import the documents they come from first, or in the same call.",
             )
-    return ImportResult(
-        n_added=published.n_added,
-        n_updated=published.n_updated,
-        n_unchanged=published.n_unchanged,
-        failed=published.failed,
-        n_chunks=published.n_chunks,
+    result = _import_result(graph, published, await refresh(), run)
+    return replace(
+        result,
         n_communities=imported.n_communities,
         n_reports=imported.n_reports,
         unknown=imported.unknown,
+    )
+
+
+def _import_result(
+    graph: ImportedGraph, counts: "ImportedDocuments", refreshed: RefreshResult, run: IngestRun
+) -> ImportResult:
+    size = graph.size()
+    return ImportResult(
+        n_added=counts.n_added,
+        n_updated=counts.n_updated,
+        n_unchanged=counts.n_unchanged,
+        failed=counts.failed,
+        n_chunks=counts.n_chunks,
+        n_entities=size.n_entities,
+        n_relations=size.n_relations,
+        n_claims=size.n_claims,
         omissions=graph.omissions,
-        refreshed=await refresh(),
+        refreshed=refreshed,
         seconds=run.seconds,
-        usage=components.models.meter.rows(),
+        usage=run.components.models.meter.rows(),
     )

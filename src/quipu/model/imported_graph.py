@@ -86,3 +86,23 @@ class ImportedGraph:
     reports: tuple[ImportedReport, ...] = ()
     omissions: tuple[str, ...] = ()
     textless: Mapping[str, ImportedChunk] = field(default_factory=dict)
+
+    def size(self) -> "ImportedGraphSize":
+        """Count what was extracted. Names are counted as written; a relation is counted once for both directions."""
+        parts = [part for recording in self.extractions.values() for part in recording.parts]
+        ends = [(relation.source, relation.target) for part in parts for relation in part.relations]
+        named = {entity.name for part in parts for entity in part.entities}
+        return ImportedGraphSize(
+            n_entities=len(named.union(*ends)),
+            n_relations=len({frozenset(pair) for pair in ends}),
+            n_claims=sum(len(part.claims) for part in parts),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportedGraphSize:
+    """How many entities, relations and claims an imported graph has."""
+
+    n_entities: int
+    n_relations: int
+    n_claims: int

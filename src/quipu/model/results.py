@@ -155,7 +155,8 @@ class ImportResult:
     """The result of importing a graph: counts of documents, communities and reports, and the refresh that followed.
 
     `failed` are (document, reason) pairs. `unknown` are names in communities that no document contains. `omissions`
-    are messages about records in the files that cannot be imported.
+    are messages about records in the files that cannot be imported. `n_entities`, `n_relations` and `n_claims` are
+    those of the graph. With `is_dry_run`, nothing was added, and the counts say what would be.
     """
 
     n_added: int
@@ -169,6 +170,10 @@ class ImportResult:
     unknown: tuple[str, ...] = ()
     omissions: tuple[str, ...] = ()
     seconds: float = 0.0
+    n_entities: int = 0
+    n_relations: int = 0
+    n_claims: int = 0
+    is_dry_run: bool = False
     usage: tuple[UsageRow, ...] = ()
 
 

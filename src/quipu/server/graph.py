@@ -17,6 +17,7 @@ from quipu.engine import Quipu
 from quipu.engine.graph_export import export_format
 from quipu.engine.graph_map import MAX_ON_MAP, Box, GraphMap, MapLevel, MapQuery
 from quipu.errors import InvalidInput
+from quipu.ingest.graph_import import CustomGraph
 from quipu.model.results import (
     MAX_EDGES,
     MAX_HOPS,
@@ -26,6 +27,7 @@ from quipu.model.results import (
     EntityDetails,
     EntityPage,
     EntityPath,
+    ImportResult,
     NeighbourPage,
     RelationDetails,
     RelationPage,
@@ -181,6 +183,23 @@ async def show_near_map(
     return await _map_response(await kb.graph_map(query), call.request)
 
 
+class GraphToImport(CustomGraph):
+    """Chunks, entities and relations to add, in the shape of LightRAG's custom_kg. Unknown fields are ignored."""
+
+    name: str = Field("graph", description="Begins the ids of the documents that are made of what has no chunk.")
+    dry_run: bool = Field(False, description="Only say what would be added.")
+
+
+@operation("POST", f"{WORKSPACE}/graph", Permission.WRITE, is_idempotent=True)
+async def import_graph(kb: Quipu, body: GraphToImport) -> ImportResult:
+    """Add a graph that is given as data. No model reads it; what has no chunk gets a document of its own words.
+
+    The same graph again changes nothing. `omissions` say what was left out, and why.
+    """
+    graph = body.model_dump(exclude={"name", "dry_run"})
+    return await kb.import_graph(graph, name=body.name, dry_run=body.dry_run)
+
+
 @operation("GET", f"{WORKSPACE}/graph/export", Permission.READ)
 async def export_graph(
     kb: Quipu,
@@ -278,5 +297,6 @@ OPERATIONS = operations_of(
     show_far_map,
     show_middle_map,
     show_near_map,
+    import_graph,
     export_graph,
 )

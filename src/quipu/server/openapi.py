@@ -1,6 +1,7 @@
 """OpenAPI: the description of the API (version 3.1), made from the functions and dataclasses that serve it."""
 
 import inspect
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -13,6 +14,8 @@ from quipu.server.wire import Problem, problem_response
 _REFERENCE = "#/components/schemas/{model}"
 _Mode = Literal["validation", "serialization"]
 
+_CONVERTER = re.compile(r":[a-z]+}")  # the type of a part of a path, as in {document:path}
+
 
 def openapi_document(operations: Iterable[Operation], version: str) -> dict[str, Any]:
     """Return the OpenAPI document of these operations."""
@@ -20,7 +23,7 @@ def openapi_document(operations: Iterable[Operation], version: str) -> dict[str,
     schemas, definitions = _schemas(described)
     paths: dict[str, dict[str, Any]] = {}
     for operation in described:
-        path = operation.path.replace(":path}", "}")
+        path = _CONVERTER.sub("}", operation.path)
         paths.setdefault(path, {})[operation.method.lower()] = _entry(operation, schemas)
     return {
         "openapi": "3.1.0",

@@ -134,6 +134,23 @@ def test_a_recorded_graph_is_imported_and_asked_by_every_way_it_allows(quipu: Qu
     assert "Kober" in asked["text"]
 
 
+def test_a_dry_run_of_an_import_says_what_would_come_and_leaves_nothing_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, index = tmp_path / "facts.csv", tmp_path / "kb"
+    file.write_text("Alice Kober,studied,Linear B\nAlice Kober,taught at,Brooklyn College\n")
+    assert run(("--index", str(index), "import", str(file), "--dry-run")) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("1 document would be added, 0 updated, 0 unchanged.")
+    assert "3 entities, 2 relations and 0 claims in the graph." in told
+    assert not index.exists()
+    assert run(("--index", str(index), "import", str(file))) == 0
+    capsys.readouterr()
+    assert run(("--json", "--index", str(index), "import", str(file), "--dry-run")) == 0
+    counts = json.loads(capsys.readouterr().out)
+    assert (counts["n_added"], counts["n_unchanged"], counts["n_entities"], counts["is_dry_run"]) == (0, 1, 3, True)
+
+
 @pytest.mark.parametrize("written", ["no JSON", '{"community": 0, "level": 0, "entities": ["Alice Kober"]}', None])
 def test_an_import_that_fails_leaves_no_index_behind(tmp_path: Path, written: str | None) -> None:
     file, index = tmp_path / "graph.jsonl", tmp_path / "kb"

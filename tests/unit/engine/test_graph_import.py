@@ -392,3 +392,21 @@ async def test_triples_without_a_text_are_found_cited_and_removed_like_documents
         assert "Michael Ventris deciphered Linear B" in answer.text
         await kb.remove(["scripts.csv#Michael Ventris"])
         assert [r.source_name for r in (await kb.entity("Linear B")).relations] == ["Alice Kober"]
+
+
+async def test_a_graph_that_is_given_as_data_is_found_cited_and_removed_like_documents(tmp_path: Path) -> None:
+    graph = {
+        "entities": [{"entity_name": "Linear B", "entity_type": "Script", "description": "The script of Knossos."}],
+        "relationships": [{"src_id": "Michael Ventris", "tgt_id": "Linear B", "keywords": "deciphered"}],
+    }
+    async with quipu.open(tmp_path / "k") as kb:
+        planned = await kb.import_graph(graph, name="notes", dry_run=True)
+        assert (planned.n_added, planned.n_entities, planned.n_relations, planned.is_dry_run) == (2, 2, 1, True)
+        assert (await kb.status()).n_documents == 0
+        result = await kb.import_graph(graph, name="notes")
+        assert (result.n_added, result.n_entities, result.n_relations) == (2, 2, 1)
+        answer = await kb.query("What is Linear B?")
+        assert "notes#Linear B" in {citation.document_id for citation in answer.citations}
+        await kb.remove(["notes#Linear B"])
+        assert (await kb.entity("Linear B")).entity.description == ""
+        assert (await kb.import_graph(graph, name="notes", dry_run=True)).n_added == 1

@@ -146,3 +146,28 @@ async def test_the_graph_is_saved_as_a_file(client: httpx.AsyncClient, index: Pa
     async with quipu.open(index) as kb:
         assert reply.text == "".join([piece async for piece in kb.export_graph(name, types=["Person"])])
     assert "Ada Lovelace" in reply.text
+
+
+async def test_a_graph_that_is_given_as_data_is_added_once(client: httpx.AsyncClient) -> None:
+    graph = {
+        "chunks": [{"content": "Mary Somerville taught Ada.", "source_id": "somerville"}],
+        "entities": [{"entity_name": "Mary Somerville", "entity_type": "Person", "source_id": "somerville"}],
+        "relationships": [{"src_id": "Mary Somerville", "tgt_id": "Jedburgh", "description": "She was born there."}],
+        "name": "people",
+    }
+    planned = (await client.post(f"{KB}/graph", json={**graph, "dry_run": True})).json()
+    assert (planned["n_added"], planned["n_entities"], planned["is_dry_run"]) == (2, 2, True)
+    assert (await client.get(f"{KB}/documents/people%23Mary Somerville")).status_code == 404
+    assert (await client.post(f"{KB}/graph", json=graph)).json()["n_added"] == 2
+    assert (await client.post(f"{KB}/graph", json=graph)).json()["n_unchanged"] == 2
+    entity = (await client.get(f"{KB}/entities/Mary Somerville")).json()["entity"]
+    assert entity["type"] == "Person"
+    text = await client.get(f"{KB}/texts/people%23Mary Somerville")
+    assert text.text == "Mary Somerville – Jedburgh: She was born there."
+
+
+async def test_a_graph_that_cannot_be_read_is_refused_with_the_place(client: httpx.AsyncClient) -> None:
+    entities = [{"entity_name": "Ada"}, {"entity_name": "?"}]
+    response = await client.post(f"{KB}/graph", json={"entities": entities})
+    assert response.status_code == 422
+    assert "`entity_name` of item 2 of `entities`" in response.text

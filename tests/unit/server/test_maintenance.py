@@ -40,7 +40,6 @@ OTHER_NAMES = {
 }
 NOT_OVER_HTTP = {
     "close": "a server closes a workspace when nobody uses it",
-    "import_graph": "it reads paths",
     "prepare": "a question with auto_refresh does the same",
 }
 

@@ -10,8 +10,11 @@ from dataclasses import replace
 from quipu.model.document import SourceDocument
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
+from quipu.model.ids import digest
 from quipu.model.imported_graph import ImportedChunk, ImportedExtraction, ImportedGraph
 from quipu.text.names import entity_key
+
+_MAX_NAME = 200  # characters of the name of an entity in the id of its document
 
 
 def with_descriptions(graph: ImportedGraph) -> ImportedGraph:
@@ -52,10 +55,16 @@ def _description_documents(
     for key, name in name_by_key.items():
         own_entities, own_relations = tuple(entities_by_key.get(key, ())), tuple(relations_by_key.get(key, ()))
         lines = dict.fromkeys([*map(_entity_line, own_entities), *map(_relation_line, own_relations)])
-        text, document_id = "\n\n".join(lines), f"{graph_name}#{name}"
+        text, document_id = "\n\n".join(lines), _document_id(graph_name, name)
         content = text.encode("utf-8", "replace")
         document = SourceDocument(id=document_id, title=name, content=content, source=graph_name)
         yield document, ImportedExtraction(document=document_id, entities=own_entities, relations=own_relations)
+
+
+def _document_id(graph_name: str, name: str) -> str:
+    """Return an id of limited length, without NUL."""
+    short = name if len(name) <= _MAX_NAME else f"{name[:_MAX_NAME]}…{digest(name)[:8]}"
+    return f"{graph_name}#{short}".replace("\0", "")
 
 
 def _entity_line(entity: ExtractedEntity) -> str:

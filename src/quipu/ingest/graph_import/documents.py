@@ -76,6 +76,21 @@ async def import_documents(
     return result
 
 
+async def survey_documents(graph: ImportedGraph, store: Store, config: IngestConfig) -> ImportedDocuments:
+    """Count the documents of a graph that are new, changed and unchanged; nothing is read and nothing is added."""
+    result = ImportedDocuments()
+    indexed_by_id = await indexed_documents(graph.documents, store)
+    for source in graph.documents:
+        indexed = indexed_by_id.get(source.id)
+        if change_status(indexed, source, _config_for(source, graph, config)) is ChangeStatus.UNCHANGED:
+            result.n_unchanged += 1
+        elif indexed and indexed.version:
+            result.n_updated += 1
+        else:
+            result.n_added += 1
+    return result
+
+
 def _config_for(source: SourceDocument, graph: ImportedGraph, config: IngestConfig) -> IngestConfig:
     """Return a configuration whose extractor knows this document only, so that other documents do not change it."""
     recording = graph.extractions.get(source.id)

@@ -9,6 +9,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from quipu.errors import InvalidInput, NotFound
+from quipu.ingest.graph_import.custom_graph import CustomGraph, imported_graph, read_custom_graph
 from quipu.ingest.graph_import.descriptions import with_descriptions
 from quipu.ingest.graph_import.graphrag import output_folder, read_output_folder
 from quipu.ingest.graph_import.lightrag import is_working_directory, read_working_directory
@@ -23,6 +24,7 @@ from quipu.ingest.graph_import.lines import (
 )
 from quipu.ingest.graph_import.spelling import restore_case
 from quipu.ingest.graph_import.triples import READERS, TextlessGraph
+from quipu.ingest.sources import checked_id
 from quipu.model.document import SourceDocument
 from quipu.model.ids import digest, stable_repr
 from quipu.model.imported_graph import (
@@ -36,10 +38,13 @@ from quipu.model.imported_graph import (
 from quipu.text.unicode import find_text_with_surrogate
 
 SUFFIXES = (".jsonl", ".ndjson")
+CUSTOM_SUFFIX = ".json"
 
 
-def read_graph(paths: Sequence[Path]) -> ImportedGraph:
-    """Return the graph in these files and folders: those of LightRAG and GraphRAG, GraphML, triples, JSON Lines.
+def read_graph(sources: Sequence[Path | CustomGraph], name: str = "graph") -> ImportedGraph:
+    """Return the graph in these files and folders: those of LightRAG and GraphRAG, GraphML, triples, JSON, JSON Lines.
+
+    A graph that is given as data has this `name`.
 
     Of other folders, the JSON Lines files are read. The text of a document and its records may be in different lines.
     Lines of an unknown kind are ignored in the files of a folder, and are an error in a file that is given itself.
@@ -47,14 +52,18 @@ def read_graph(paths: Sequence[Path]) -> ImportedGraph:
     for records of a document without text.
     """
     builder = _GraphBuilder()
-    for path in paths:
-        _read_path(path, builder)
+    for source in sources:
+        if isinstance(source, CustomGraph):
+            builder.add_graph(name, imported_graph(source, name))
+        else:
+            _read_path(source, builder)
     graph = builder.graph()
     if not graph.documents and not graph.communities:
+        paths = [source for source in sources if isinstance(source, Path)]
         folders = [path for path in paths if path.is_dir()]
         workspaces = [inner for folder in folders for inner in folder.iterdir() if is_working_directory(inner)]
         raise InvalidInput(
-            f"No graph was found in {', '.join(str(path) for path in paths)}.",
+            f"No graph was found in {', '.join(map(str, paths)) or name}.",
             remedy=f"Give a workspace of LightRAG, such as {min(workspaces)}."
             if workspaces
             else "Give files or folders as docs/importing.md shows them.",
@@ -65,14 +74,16 @@ def read_graph(paths: Sequence[Path]) -> ImportedGraph:
 def _read_path(path: Path, builder: "_GraphBuilder") -> None:
     """Add what is in a file or folder, whose kind its name or its content shows."""
     if is_working_directory(path):
-        builder.add_graph(path, read_working_directory(path))
+        builder.add_graph(str(path), read_working_directory(path))
     elif tables := output_folder(path):
         graph, lines = read_output_folder(tables)
-        builder.add_graph(path, graph)
+        builder.add_graph(str(path), graph)
         for where, line in lines:
             builder.add(where, line)
     elif path.is_file() and path.suffix in READERS:
         builder.add_textless(path, READERS[path.suffix](path))
+    elif path.is_file() and path.suffix == CUSTOM_SUFFIX:
+        builder.add_graph(str(path), imported_graph(read_custom_graph(path), path.name))
     else:
         for file, is_given in _files(path):
             for where, json_line in _lines(file, is_given=is_given):
@@ -122,15 +133,15 @@ class _GraphBuilder:
         else:
             self._add_passage(where, line)
 
-    def add_graph(self, where: Path, graph: ImportedGraph) -> None:
+    def add_graph(self, where: str, graph: ImportedGraph) -> None:
         """Add the graph of another system. Raises InvalidInput if it repeats a document."""
         self.line_digests.append(graph.identity)
         for document in graph.documents:
-            _add_once(self.documents, document.id, document, str(where))
+            _add_once(self.documents, checked_id(document.id), document, where)
         for name, recording in graph.extractions.items():
-            _add_once(self.recordings, name, recording, str(where))
+            _add_once(self.recordings, name, recording, where)
         for name, textless in graph.textless.items():
-            _add_once(self.textless, name, textless, str(where))
+            _add_once(self.textless, name, textless, where)
         self.left_out += graph.omissions
 
     def add_textless(self, file: Path, graph: TextlessGraph) -> None:
