@@ -245,7 +245,8 @@ def index_terms(words: Words) -> list[str]:
     A word of a spaced script is a term, a Russian one by its stem. A run of an unspaced script gives overlapping pairs
     and then its last character, so that a search for one character finds it anywhere.
     """
-    return [russian_stem(term) for term in _words_and_pairs(words)]
+    terms = _words_and_pairs(words)
+    return terms if "".join(terms).isascii() else [russian_stem(term) for term in terms]
 
 
 def _words_and_pairs(words: Words) -> list[str]:

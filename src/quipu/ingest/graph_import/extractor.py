@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from quipu.model.extraction import ChunkInput, ExtractedClaim, ExtractedEntity, ExtractedRelation, Extraction
 from quipu.model.ids import digest, stable_repr
@@ -101,9 +101,7 @@ class NameIndex:
         if name not in self._texts_by_name:
             folded = name.casefold()
             candidates = self._texts_with_words(_whole_words(folded))
-            with_name = [index for index in candidates if folded in self._folded[index]]  # faster than the pattern
-            pattern = name_pattern(name) if with_name else None
-            self._texts_by_name[name] = tuple(i for i in with_name if pattern and pattern.search(self._folded[i]))
+            self._texts_by_name[name] = tuple(i for i in candidates if find_name(folded, self._folded[i]) >= 0)
         return self._texts_by_name[name]
 
     def first_with_names(self, names: Sequence[str]) -> int:
@@ -128,13 +126,24 @@ class NameIndex:
         return min(texts, key=len, default=range(len(self._folded)))
 
 
-@lru_cache(maxsize=16_384)
-def name_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern that finds a name in casefolded text; word boundaries count except in unspaced scripts."""
-    folded = name.casefold()
-    before = "" if _UNSPACED_CHARACTER.match(folded[:1]) else r"(?<!\w)"
-    after = "" if _UNSPACED_CHARACTER.match(folded[-1:]) else r"(?!\w)"
-    return re.compile(f"{before}{re.escape(folded)}{after}")
+def find_name(name: str, text: str) -> int:
+    """Return where a name begins in a text, -1 if it does not occur; both are casefolded.
+
+    It may not be within a word, unless it begins or ends in a script without spaces.
+    """
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        begins_word = start == 0 or not _is_word(text[start - 1]) or _UNSPACED_CHARACTER.match(name[:1])
+        if begins_word and (end == len(text) or not _is_word(text[end]) or _UNSPACED_CHARACTER.match(name[-1:])):
+            return start
+        start = text.find(name, start + 1)
+    return -1
+
+
+def _is_word(character: str) -> bool:
+    """Return whether a character is part of a word, as in regular expressions."""
+    return character.isalnum() or character == "_"
 
 
 def _whole_words(folded: str) -> list[str]:
@@ -190,6 +199,6 @@ def _with_spans(entities: Iterable[ExtractedEntity], text: str) -> Iterator[Extr
     """Yield entities with the span of their first occurrence in a text, (0, 0) if there is none."""
     folded = text.casefold()
     for entity in entities:
-        match = name_pattern(entity.name).search(folded) if len(folded) == len(text) else None
-        start, end = match.span() if match else (0, 0)
-        yield replace(entity, start=start, end=end)
+        name = entity.name.casefold()
+        start = find_name(name, folded) if len(folded) == len(text) else -1
+        yield replace(entity, start=start, end=start + len(name)) if start >= 0 else replace(entity, start=0, end=0)

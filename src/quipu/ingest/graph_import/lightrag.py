@@ -27,6 +27,7 @@ from quipu.text.names import entity_key
 GRAPH_FILE = "graph_chunk_entity_relation.graphml"
 CHUNKS_FILE = "kv_store_text_chunks.json"
 SEPARATOR = "<SEP>"
+_NO_DESCRIPTION = "UNKNOWN"  # of the end of a relation that no entity was given for
 _PARSED_PREFIX = "{{LRdoc}}"  # before the text of a document that LightRAG's own parsers have read
 _NO_FILE = ("", "unknown_source", "no-file-path", "custom_kg", "manual_creation")
 _NO_TEXT = BeforeValidator(lambda value: "" if value is None else value)
@@ -175,7 +176,7 @@ class _SourceReader:
 
     def _sources(self, owner: str, attributes: Mapping[str, str]) -> list[tuple[str, str]]:
         """Return (chunk, part of the description) pairs; each chunk occurs, with "" if no part comes from there."""
-        parts = _parts(attributes.get("description", ""))
+        parts = [part for part in _parts(attributes.get("description", "")) if part != _NO_DESCRIPTION]
         row = self._chunks_by_owner.get(owner)
         names = dict.fromkeys([*(row.chunk_ids if row else ()), *_parts(attributes.get("source_id", ""))])
         chunks = [name for name in names if name in self.chunks]
@@ -232,11 +233,14 @@ def _documents(folder: Path, chunks: Mapping[str, _ChunkRow]) -> tuple[list[Sour
         documents.append(SourceDocument(id=document, title=title, content=text.encode(), source=file or document))
     omissions = []
     for name in dict.fromkeys([*rows, *statuses]):
+        status = statuses.get(name)
+        reason = f"{status.status} {status.error_msg}".strip() if status else "no status"
+        place = statuses_file if status else rows_file
         if name not in names_by_document:
-            status = statuses.get(name)
-            reason = f"{status.status} {status.error_msg}".strip() if status else "no status"
-            place = statuses_file if status else rows_file
             omissions.append(f"{place}: document {name!r}, of which LightRAG has no chunks ({reason[:200]})")
+        elif status and status.status != "processed":
+            what = "what LightRAG has not yet extracted of document"
+            omissions.append(f"{place}: {what} {name!r} ({reason[:200]})")
     return documents, omissions
 
 

@@ -9,6 +9,7 @@ from quipu.errors import InvalidInput
 from quipu.ingest.graph_import import read_graph
 from quipu.ingest.graph_import.lightrag import CHUNKS_FILE, GRAPH_FILE
 from quipu.model.extraction import ExtractedEntity
+from quipu.model.graph import UNKNOWN_TYPE
 from quipu.model.imported_graph import ImportedChunk
 from tests.unit.ingest.graph_import.lightrag_directory import TEXT, VENTRIS, write_directory, write_graph, write_store
 
@@ -66,6 +67,21 @@ def test_documents_that_lightrag_has_not_read_and_files_of_no_use_are_listed(tmp
     assert failed == f"{tmp_path / 'kv_store_doc_status.json'}: document 'doc-2', {reason}"
     assert vectors.startswith(f"{tmp_path / 'vdb_*.json'}: 0.0 MB of vectors")
     assert "cached replies" in replies
+
+
+def test_a_document_that_lightrag_has_not_finished_is_imported_and_told(tmp_path: Path) -> None:
+    folder = write_directory(tmp_path)
+    write_store(folder, "doc_status", {"doc-1": {"status": "failed", "error_msg": "Connection error."}})
+    graph = read_graph([folder])
+    assert graph.documents[0].id == "doc-1"
+    what = "what LightRAG has not yet extracted of document 'doc-1' (failed Connection error.)"
+    assert f"{folder / 'kv_store_doc_status.json'}: {what}" in graph.omissions
+
+
+def test_the_end_of_a_relation_that_lightrag_knows_nothing_of_has_no_description(tmp_path: Path) -> None:
+    folder = write_directory(tmp_path)
+    write_graph(folder, [("Babbage", "UNKNOWN", "UNKNOWN", ["doc-1-chunk-000"])], [])
+    assert _chunks(folder)[0].entities == (ExtractedEntity(name="Babbage", type=UNKNOWN_TYPE),)
 
 
 def test_a_document_without_a_text_of_its_own_is_made_of_its_chunks(tmp_path: Path) -> None:
