@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from quipu.errors import InvalidInput
-from quipu.ingest.graph_import.lines import RelationLine, entity_type, first_fault
+from quipu.ingest.graph_import.lines import RelationLine, entity_type, first_fault, read_whole
 from quipu.model.document import SourceDocument
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.graph import UNKNOWN_TYPE
@@ -79,7 +79,7 @@ def custom_graph_from(value: object, where: str) -> CustomGraph:
 def read_custom_graph(file: Path) -> CustomGraph:
     """Return the custom graph in a JSON file. Raises InvalidInput, with the place, for a file that holds none."""
     try:
-        return CustomGraph.model_validate_json(file.read_bytes())
+        return CustomGraph.model_validate_json(read_whole(file))
     except ValidationError as error:
         raise InvalidInput(f"{file}: {first_fault(error).strip()}.", remedy=_REMEDY) from None
 

@@ -56,7 +56,7 @@ def _description_documents(
         own_entities, own_relations = tuple(entities_by_key.get(key, ())), tuple(relations_by_key.get(key, ()))
         lines = dict.fromkeys([*map(_entity_line, own_entities), *map(_relation_line, own_relations)])
         text, document_id = "\n\n".join(lines), _document_id(graph_name, name)
-        content = text.encode("utf-8", "replace")
+        content = text.replace("\0", "").encode("utf-8", "replace")
         document = SourceDocument(id=document_id, title=name, content=content, source=graph_name)
         yield document, ImportedExtraction(document=document_id, entities=own_entities, relations=own_relations)
 

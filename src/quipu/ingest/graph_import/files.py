@@ -21,6 +21,7 @@ from quipu.ingest.graph_import.lines import (
     ReportLine,
     first_fault,
     line_kind,
+    text_fault,
 )
 from quipu.ingest.graph_import.spelling import restore_case
 from quipu.ingest.graph_import.triples import READERS, TextlessGraph
@@ -137,6 +138,8 @@ class _GraphBuilder:
         """Add the graph of another system. Raises InvalidInput if it repeats a document."""
         self.line_digests.append(graph.identity)
         for document in graph.documents:
+            if fault := text_fault(document.content.decode()):
+                raise InvalidInput(f"{where}: document {document.id[:80]!r} {fault}.", remedy="Leave it out.")
             _add_once(self.documents, checked_id(document.id), document, where)
         for name, recording in graph.extractions.items():
             _add_once(self.recordings, name, recording, where)

@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from quipu.errors import InvalidInput
 from quipu.ingest.graph_import.graphml import GraphmlEdge, GraphmlNode, read_graphml
-from quipu.ingest.graph_import.lines import entity_type
+from quipu.ingest.graph_import.lines import entity_type, read_whole
 from quipu.model.document import SourceDocument
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.ids import digest
@@ -297,7 +297,7 @@ def _rows(file: Path, row_type: type[RowType]) -> dict[str, RowType]:
     if not file.is_file():
         return {}
     try:
-        return TypeAdapter(dict[str, row_type]).validate_json(file.read_bytes())  # type: ignore[valid-type]
+        return TypeAdapter(dict[str, row_type]).validate_json(read_whole(file))  # type: ignore[valid-type]
     except ValidationError as error:
         first = error.errors()[0]
         record = f", record {first['loc'][0]!r}" if first["loc"] else ""

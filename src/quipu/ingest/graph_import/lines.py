@@ -1,10 +1,12 @@
 """Lines of imported graphs: the JSON objects of their files, each kind known by its fields."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
+from quipu.errors import InvalidInput
 from quipu.model.cluster import Finding
 from quipu.model.extraction import ExtractedClaim, ExtractedEntity, ExtractedRelation
 from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
@@ -12,6 +14,7 @@ from quipu.model.imported_graph import ImportedClaim, ImportedCommunity, Importe
 from quipu.text.names import entity_key
 
 _NOTHING = ("none", "null", "-")  # besides null, what Microsoft GraphRAG writes for a missing value
+MAX_FILE_BYTES = 4 << 30  # of a JSON file, which is read whole
 _FAULTS = {"missing": "is missing", "string_too_short": "is empty"}
 _TYPE_STEPS = ("str", "int", "FindingLine")  # pydantic adds them to the place of a field with several types
 _MIDNIGHT = "T00:00:00"  # of a date without a time
@@ -138,7 +141,7 @@ class PassageLine(_Line):
             return value
         return [{"name": entity} if isinstance(entity, str) else entity for entity in value]
 
-    @field_validator("id", "title", "text")
+    @field_validator("id", "title")
     @classmethod
     def _has_no_nul(cls, value: object) -> object:
         if isinstance(value, str) and "\0" in value:
@@ -148,8 +151,8 @@ class PassageLine(_Line):
     @field_validator("text")
     @classmethod
     def _has_visible_text(cls, value: str | None) -> str | None:
-        if value is not None and not any(char.isprintable() and not char.isspace() for char in value):
-            raise ValueError("holds no text: there is nothing to index")
+        if value is not None and (fault := text_fault(value)):
+            raise ValueError(fault)
         return value
 
     def imported(self) -> tuple[ImportedExtraction, list[str]]:
@@ -252,6 +255,24 @@ def line_kind(fields: dict[str, object]) -> type[GraphLine | CovariateLine] | No
         return PassageLine
     is_claim = "text_unit_id" in fields and not fields.keys().isdisjoint(("subject", "subject_id"))
     return CovariateLine if is_claim else None
+
+
+def text_fault(text: str) -> str:
+    """Return why a text cannot be that of a document, "" if it can."""
+    if "\0" in text:
+        return "holds a NUL, so it is not text"
+    is_visible = any(char.isprintable() and not char.isspace() for char in text)
+    return "" if is_visible else "holds no text: there is nothing to index"
+
+
+def read_whole(file: Path) -> bytes:
+    """Return the content of a file that is read whole. Raises InvalidInput if it is too large for that."""
+    n_bytes = file.stat().st_size
+    if n_bytes > MAX_FILE_BYTES:
+        raise InvalidInput(
+            f"{file} has {n_bytes:,} bytes; at most {MAX_FILE_BYTES:,} can be read.", remedy="Split it into several."
+        )
+    return file.read_bytes()
 
 
 def first_fault(error: ValidationError) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from quipu.errors import InvalidInput
 from quipu.ingest.graph_import import custom_graph_from, read_graph
+from quipu.ingest.graph_import.lines import MAX_FILE_BYTES
 from quipu.model.imported_graph import ImportedGraph
 
 GRAPH: dict[str, list[dict[str, Any]]] = {
@@ -73,6 +74,8 @@ def test_names_of_any_length_have_short_ids() -> None:
         ({}, r"No graph was found in notes"),
         ([], r"notes: .*valid dictionary"),
         ({"chunks": [{"content": " ", "source_id": "s"}]}, r"`content` of item 1 of `chunks` is empty"),
+        ({"chunks": [{"content": "\u200b", "source_id": "s"}]}, r"document 's' holds no text"),
+        ({"chunks": [{"content": "a\0b", "source_id": "s"}]}, r"document 's' holds a NUL"),
         ({"chunks": [{"content": "x"}]}, r"`source_id` of item 1 of `chunks` is missing"),
         ({"entities": [{"entity_name": 7}]}, r"`entity_name` of item 1 of `entities` should be a valid string"),
         ({"entities": [{"entity_name": "?"}]}, r"`entity_name` of item 1 of `entities` is '\?', without a letter"),
@@ -99,3 +102,10 @@ def test_a_relation_of_an_entity_with_itself_is_left_out() -> None:
     relations = [{"src_id": "Knossos", "tgt_id": "the Knossos"}]
     graph = _read({**GRAPH, "relationships": relations})
     assert graph.omissions == ('notes: item 1 of `relationships`: "Knossos" is related to itself',)
+
+
+def test_a_file_that_is_too_large_to_be_read_whole_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "graph.json").open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)  # takes no space on the disk
+    with pytest.raises(InvalidInput, match=r"graph\.json has 4,294,967,297 bytes"):
+        read_graph([tmp_path / "graph.json"])
