@@ -32,6 +32,7 @@ from quipu.text.formatting import format_count
 from quipu.text.names import entity_key
 
 SUFFIX = ".parquet"
+_MIN_WEIGHT = 0.001
 _MAX_TABLE_BYTES = 4 << 30  # unpacked; a table is read whole
 _MAX_HEADER_LINES = 20  # "title: …" and other columns, which GraphRAG may put before the text of a text unit
 _COLUMNS: Mapping[str, tuple[str, ...]] = {  # those with * may be missing
@@ -178,15 +179,25 @@ def _add_entities(tables: _Tables, units: _TextUnits) -> Iterator[str]:
 
 
 def _add_relations(tables: _Tables, units: _TextUnits) -> Iterator[str]:
+    """Add the relations. Weights of the fast method may be negative, or too small for Quipu: it counts thousandths."""
+    n_raised = 0
     for where, row in tables.rows("relationships"):
-        whole = _line(RelationLine, where, _without_nulls(row))
+        fields = _without_nulls(row)
+        weight = fields.get("weight", 1.0)
+        is_low = isinstance(weight, int | float) and weight <= 0
+        whole = _line(RelationLine, where, {**fields, "weight": _MIN_WEIGHT} if is_low else fields)
         if entity_key(whole.source) == entity_key(whole.target):
             yield f'{where}: "{whole.source}" is related to itself'
             continue
         names = units.known(where, row)
-        relation = whole.model_copy(update={"weight": whole.weight / len(names)}).relation()
+        n_raised += is_low or whole.weight / len(names) < _MIN_WEIGHT
+        weight = max(whole.weight / len(names), _MIN_WEIGHT)
+        relation = whole.model_copy(update={"weight": weight}).relation()
         for name in names:
             units.relations[name].append(relation)
+    if n_raised:
+        file = _table_file(tables.folder, "relationships")
+        yield f"{file}: {format_count(n_raised, 'weight')} below {_MIN_WEIGHT}, the least of Quipu, which they get"
 
 
 def _add_claims(tables: _Tables, units: _TextUnits) -> Iterator[str]:
@@ -252,7 +263,7 @@ def _fault(where: str, fault: str) -> InvalidInput:
 
 
 def _normal(text: str) -> str:
-    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return unicodedata.normalize("NFC", text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def _without_header(text: str, document_text: str) -> str:

@@ -263,7 +263,7 @@ def _text_of(chunk: _ChunkRow) -> str:
 
 
 def _normal(text: str) -> str:
-    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return unicodedata.normalize("NFC", text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def _recording(

@@ -53,6 +53,17 @@ def test_the_folder_above_the_output_folder_is_recognised_as_well(tmp_path: Path
     assert read_graph([tmp_path / "project"]).documents[0].id == "d1"
 
 
+def test_weights_that_are_too_small_get_the_least_weight_and_are_counted(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path)
+    pairs = [("LINEAR B", -0.2), ("MICHAEL VENTRIS", 1e-9), ("JOHN CHADWICK", 0.5)]
+    row = {"source": "ALICE KOBER", "text_unit_ids": ["u1"]}
+    write_table(folder, "relationships", [{**row, "target": target, "weight": weight} for target, weight in pairs])
+    graph = read_graph([folder])
+    assert [r.weight for r in graph.extractions["d1"].chunks[0].relations] == [0.001, 0.001, 0.5]
+    file = folder / "relationships.parquet"
+    assert f"{file}: 2 weights below 0.001, the least of Quipu, which they get" in graph.omissions
+
+
 def test_without_the_documents_table_the_text_units_are_the_text(tmp_path: Path) -> None:
     folder = write_folder(tmp_path)
     (folder / "documents.parquet").unlink()
@@ -65,7 +76,7 @@ def test_without_the_documents_table_the_text_units_are_the_text(tmp_path: Path)
         ("entities", [{"id": "e1", "title": "A"}], r"entities.parquet has no column 'text_unit_ids'"),
         ("entities", [{"id": "e1", "title": None, "text_unit_ids": ["u1"]}], r"row 1: `title` is not a text, or empty"),
         ("entities", [{"id": "e1", "title": "A", "text_unit_ids": 7}], r"row 1: `text_unit_ids` is not a list"),
-        ("relationships", [{"source": "A", "target": "B", "weight": -1.0, "text_unit_ids": []}], r"row 1: `weight`"),
+        ("relationships", [{"source": "A", "target": "B", "weight": "x", "text_unit_ids": []}], r"row 1: `weight`"),
         ("communities", [{"community": 1, "level": -2, "entity_ids": []}], r"row 1: `level`"),
         ("community_reports", [{"community": 9, "title": "T", "summary": "S"}], r"row 1: .*community 9, which is miss"),
     ],
