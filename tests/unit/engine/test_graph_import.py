@@ -410,3 +410,19 @@ async def test_a_graph_that_is_given_as_data_is_found_cited_and_removed_like_doc
         await kb.remove(["notes#Linear B"])
         assert (await kb.entity("Linear B")).entity.description == ""
         assert (await kb.import_graph(graph, name="notes", dry_run=True)).n_added == 1
+
+
+@pytest.mark.parametrize("write", [write_directory, write_folder])
+async def test_documents_that_are_removed_and_imported_again_give_the_same_index(
+    tmp_path: Path, write: Callable[[Path], Path]
+) -> None:
+    folder = write(tmp_path / "source")
+    async with quipu.open(tmp_path / "k") as kb:
+        await kb.import_graph(folder)
+        whole = [line async for line in kb.dump()]
+        names = [document.id for document in await kb.documents()]
+        await kb.remove(names[:1])
+        assert (await kb.import_graph(folder)).n_added == 1
+        assert [line async for line in kb.dump()] == whole
+        await kb.remove(names)
+        assert [line async for line in kb.dump()] == []

@@ -26,6 +26,11 @@ from quipu.text.names import entity_key
 
 GRAPH_FILE = "graph_chunk_entity_relation.graphml"
 CHUNKS_FILE = "kv_store_text_chunks.json"
+_DOCUMENTS_FILE, _STATUS_FILE = "kv_store_full_docs.json", "kv_store_doc_status.json"
+_SOURCE_FILES = ("kv_store_entity_chunks.json", "kv_store_relation_chunks.json")
+_CACHE_FILE = "kv_store_llm_response_cache.json"
+_REPEATING_FILES = ("kv_store_full_entities.json", "kv_store_full_relations.json")  # they say what the graph says
+_STORES = {CHUNKS_FILE, _DOCUMENTS_FILE, _STATUS_FILE, *_SOURCE_FILES, _CACHE_FILE, *_REPEATING_FILES}
 SEPARATOR = "<SEP>"
 _NO_DESCRIPTION = "UNKNOWN"  # of the end of a relation that no entity was given for
 _PARSED_PREFIX = "{{LRdoc}}"  # before the text of a document that LightRAG's own parsers have read
@@ -118,14 +123,15 @@ class _SourceReader:
     entities: dict[str, list[ExtractedEntity]] = field(default_factory=lambda: defaultdict(list))
     relations: dict[str, list[ExtractedRelation]] = field(default_factory=lambda: defaultdict(list))
     _self_relations: list[str] = field(default_factory=list)
+    _nameless: list[str] = field(default_factory=list)
     _missing_chunks: set[str] = field(default_factory=set)
     _chunks_by_owner: dict[str, _SourcesRow] = field(init=False)
     _replies_by_chunk: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        entities = _rows(self.folder / "kv_store_entity_chunks.json", _SourcesRow)
-        self._chunks_by_owner = {**entities, **_rows(self.folder / "kv_store_relation_chunks.json", _SourcesRow)}
-        cache = self.folder / "kv_store_llm_response_cache.json"
+        entities, relations = (_rows(self.folder / name, _SourcesRow) for name in _SOURCE_FILES)
+        self._chunks_by_owner = {**entities, **relations}
+        cache = self.folder / _CACHE_FILE
         is_small = cache.is_file() and cache.stat().st_size <= _MAX_CACHE_BYTES
         replies = _rows(cache, _ReplyRow) if is_small else {}
         self._replies_by_chunk = {
@@ -135,26 +141,31 @@ class _SourceReader:
 
     def add_entity(self, node: GraphmlNode) -> None:
         """Add an entity to each of its chunks, with the parts of its description that come from there."""
-        name = (node.attributes.get("entity_id") or node.id).strip()
-        written = node.attributes.get("entity_type", "")
+        name = _name_of(node)
+        if not entity_key(name):
+            self._nameless.append(name)
+            return
+        written = _unquoted(node.attributes.get("entity_type", ""))
         type_ = entity_type(written.capitalize() if written.islower() else written)
-        for chunk, description in self._sources(name, node.attributes):
+        for chunk, description in self._sources(node.id, node.attributes):
             self.entities[chunk].append(ExtractedEntity(name=name, type=type_, description=description))
 
     def add_relation(self, edge: GraphmlEdge, nodes: Mapping[str, GraphmlNode]) -> None:
         """Add a relation to each of its chunks, with a part of its weight."""
-        source, target = ((nodes[end].attributes.get("entity_id") or end).strip() for end in (edge.source, edge.target))
-        if entity_key(source) == entity_key(target):
-            self._self_relations.append(source)
+        source, target = _name_of(nodes[edge.source]), _name_of(nodes[edge.target])
+        keys = {entity_key(source), entity_key(target)}
+        if len(keys) < 2 or "" in keys:
+            (self._nameless if "" in keys else self._self_relations).append(source)
             return
-        words = edge.attributes.get("keywords", "").replace(SEPARATOR, ",").split(",")
-        sources = self._sources(SEPARATOR.join(sorted((source, target))), edge.attributes)
+        parts = _parts(edge.attributes.get("keywords", ""))
+        keywords = dict.fromkeys(word.strip() for part in parts for word in part.split(",") if word.strip())
+        sources = self._sources(SEPARATOR.join(sorted((edge.source, edge.target))), edge.attributes)
         weight = self._weight(edge) / len(sources)
         for chunk, description in sources:
             relation = ExtractedRelation(
                 source=source,
                 target=target,
-                keywords=tuple(dict.fromkeys(word.strip() for word in words if word.strip())),
+                keywords=tuple(keywords),
                 description=description,
                 weight=weight,
             )
@@ -170,6 +181,9 @@ class _SourceReader:
         where = self.folder / GRAPH_FILE
         for name in self._self_relations:
             yield f'{where}: "{name}" is related to itself'
+        if self._nameless:
+            count = format_count(len(self._nameless), "entity")
+            yield f"{where}: {count} without letter or digit in the name, or relations of these"
         if self._missing_chunks:
             count = format_count(len(self._missing_chunks), "source")
             yield f"{where}: {count} of entities or relations, because {CHUNKS_FILE} has no such chunks"
@@ -205,8 +219,18 @@ class _SourceReader:
         return weight
 
 
+def _name_of(node: GraphmlNode) -> str:
+    return _unquoted(node.attributes.get("entity_id") or node.id)
+
+
 def _parts(text: str) -> list[str]:
-    return list(dict.fromkeys(part.strip() for part in text.split(SEPARATOR) if part.strip()))
+    return list(dict.fromkeys(bare for part in text.split(SEPARATOR) if (bare := _unquoted(part))))
+
+
+def _unquoted(text: str) -> str:
+    """Return a text without the quotation marks that early versions put around every value."""
+    text = text.strip()
+    return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
 def _is_chunk(name: str) -> bool:
@@ -219,7 +243,7 @@ def _documents(folder: Path, chunks: Mapping[str, _ChunkRow]) -> tuple[list[Sour
 
     The text of a document that LightRAG has only the chunks of is these chunks, one after the other.
     """
-    rows_file, statuses_file = folder / "kv_store_full_docs.json", folder / "kv_store_doc_status.json"
+    rows_file, statuses_file = folder / _DOCUMENTS_FILE, folder / _STATUS_FILE
     rows, statuses = _rows(rows_file, _DocumentRow), _rows(statuses_file, _StatusRow)
     documents: list[SourceDocument] = []
     names_by_document = _names_by_document(chunks)
@@ -282,9 +306,12 @@ def _recording(
 
 def _left_files(folder: Path) -> Iterator[str]:
     """Yield the files that are not needed or cannot be used, and why."""
+    for file in sorted(folder.glob("kv_store_*.json")):
+        if file.name not in _STORES:
+            yield f"{file}: a store that LightRAG does not have by default"
     reasons = {
         "vdb_*.json": "vectors, which Quipu computes with its own embedder",
-        "kv_store_llm_response_cache.json": "cached replies; they only showed which chunk a description comes from",
+        _CACHE_FILE: "cached replies; they only showed which chunk a description comes from",
     }
     for pattern, reason in reasons.items():
         if files := sorted(folder.glob(pattern)):

@@ -84,6 +84,31 @@ def test_the_end_of_a_relation_that_lightrag_knows_nothing_of_has_no_description
     assert _chunks(folder)[0].entities == (ExtractedEntity(name="Babbage", type=UNKNOWN_TYPE),)
 
 
+def test_quotation_marks_that_early_versions_put_around_values_are_dropped(tmp_path: Path) -> None:
+    folder = write_directory(tmp_path)
+    chunk = ["doc-1-chunk-000"]
+    nodes = [('"ALICE KOBER"', '"PERSON"', '"A classicist."<SEP>"A scholar."', chunk), ('"LINEAR B"', '""', "", chunk)]
+    write_graph(folder, nodes, [('"ALICE KOBER"', '"LINEAR B"', 1.0, '"She studied it."', '"study, signs"', chunk)])
+    first = _chunks(folder)[0]
+    assert [(e.name, e.type, e.description) for e in first.entities] == [
+        ("Alice Kober", "Person", "A classicist."),
+        ("Alice Kober", "Person", "A scholar."),
+        ("Linear B", "Other", ""),
+    ]
+    (relation,) = first.relations
+    assert (relation.source, relation.description) == ("Alice Kober", "She studied it.")
+    assert relation.keywords == ("study", "signs")
+
+
+def test_names_without_a_letter_and_stores_of_other_systems_are_told(tmp_path: Path) -> None:
+    folder = write_directory(tmp_path)
+    write_store(folder, "community_reports", {})
+    write_graph(folder, [("?!", "person", "Nobody.", ["doc-1-chunk-000"])], [])
+    told = read_graph([folder]).omissions
+    assert f"{folder / GRAPH_FILE}: 1 entity without letter or digit in the name, or relations of these" in told
+    assert f"{folder / 'kv_store_community_reports.json'}: a store that LightRAG does not have by default" in told
+
+
 def test_a_document_without_a_text_of_its_own_is_made_of_its_chunks(tmp_path: Path) -> None:
     folder = write_directory(tmp_path / "rag")
     write_store(folder, "full_docs", {})
