@@ -44,6 +44,7 @@ REQUESTS: Mapping[str, dict[str, Any]] = {
     "show_paths": {"params": {"first": "Ada Lovelace", "second": "Charles Babbage"}},
     "show_near_map": {"params": {"name": "Ada Lovelace"}},
     "make_edit": {"json": {"kind": "retype", "entities": ["Ada Lovelace"], "type": "Writer"}},
+    "import_graph": {"json": {"entities": [{"entity_name": "Mary Somerville"}]}},
     "export_graph": {"params": {"format": "graphml"}},
     "estimate": {"json": {"text": "Ada wrote to Babbage."}},
     "tune": {"json": {"dry_run": True}},
