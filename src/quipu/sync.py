@@ -211,6 +211,8 @@ class BlockingQuipu:
     import_graph = _blocking(Quipu.import_graph)
     resume = _blocking(Quipu.resume)
     remove = _blocking(Quipu.remove)
+    mirror = _blocking(Quipu.mirror)
+    watch = _iterating(Quipu.watch)
     cancel = _blocking(Quipu.cancel)
     retry = _blocking(Quipu.retry)
     refresh = _blocking(Quipu.refresh)

@@ -8,6 +8,8 @@ from tests.architecture.source import PACKAGE, Module, modules
 
 # Optional drivers, each imported in its own adapter where it is used.
 OPTIONAL_IMPORTS = {
+    ("engine.mirroring", "pathspec"),
+    ("engine.mirroring", "watchfiles"),
     ("algo.vector_clusters", "sklearn.mixture"),
     ("ingest.graph_import.graphrag", "pyarrow"),
     ("ingest.llm.ontology_file", "tomllib"),

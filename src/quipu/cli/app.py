@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "Everyday": {
             "add": "Add files, folders or text to the index.",
+            "mirror": "Keep the index equal to a folder.",
             "import": "Add documents with a graph that another system extracted.",
             "ask": "Answer a question, with citations.",
             "compare": "Ask several strategies the same question, side by side.",

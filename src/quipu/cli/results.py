@@ -48,7 +48,7 @@ def finish_queue(result: AddResult, *, is_quiet: bool = False) -> int:
 def _finish(result: AddResult, headline: str, *, is_quiet: bool) -> int:
     is_complete = not (result.failed or result.stopped or _has_only_failed_chunks(result))
     if not is_quiet or not is_complete:
-        emit(result, lambda console, result: _render_result(console, result, headline))
+        emit(result, lambda console, result: render_added(console, result, headline))
     elif result.skipped:
         emit(result, _render_skipped)
     return 0 if is_complete else 1
@@ -59,7 +59,8 @@ def _has_only_failed_chunks(result: AddResult) -> bool:
     return bool(result.partial) and not result.n_extracted and not result.n_reused
 
 
-def _render_result(console: Console, result: AddResult, headline: str) -> None:
+def render_added(console: Console, result: AddResult, headline: str) -> None:
+    """Print what became of documents that were added, after a line that counts them."""
     console.print(headline)
     if result.n_other_extractor:
         note = other_extractors_note(result.n_other_extractor, result.other_extractors, result.extractor)

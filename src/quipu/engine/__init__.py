@@ -29,6 +29,7 @@ from quipu.engine.ingestion import (
     work_until_finished,
 )
 from quipu.engine.lookups import Lookups, unique_ids
+from quipu.engine.mirroring import Mirrors
 from quipu.engine.refresh import RefreshScope, derivation_lease, drop_derivations, refresh_index
 from quipu.engine.status import DerivationStates, plan_refresh, read_status
 from quipu.ingest.queue import EnqueueResult, enqueue_documents, no_preparation, remove_documents
@@ -60,14 +61,13 @@ from quipu.wrap.meter import span
 __all__ = ["Components", "Quipu"]
 
 
-class Quipu(Lookups, GraphExports):
+class Quipu(Lookups, GraphExports, Mirrors):
     """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
 
     def __init__(self, components: Components) -> None:
-        self._components, self._store = components, components.store
+        self._components, self._store, self._states = components, components.store, DerivationStates(components)
         self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
         self._model_check = ModelCheck(components.store, components.embedder)
-        self._states = DerivationStates(components)
         self.conversations = Conversations(components=components, stream_answer=self.stream)
         self.edits = Edits(components, self._lease)
 
@@ -103,10 +103,11 @@ class Quipu(Lookups, GraphExports):
         at the budget, work stops and is kept, and the result says so. Raises NotFound for a path that does not exist.
         """
         run = IngestRun(self._components.within(max_cost), on_event)
-        documents = collect_sources(sources, self._components, root, metadata)
+        return await self._add_found(collect_sources(sources, self._components, root, metadata), run, **options)
+
+    async def _add_found(self, documents: Iterable[FoundSource], run: IngestRun, **options: Any) -> AddResult:
         with span("quipu.add"):
-            enqueued = await self._enqueue(documents, run, **options)
-            return await self._finish(enqueued, run)
+            return await self._finish(await self._enqueue(documents, run, **options), run)
 
     async def enqueue(
         self,

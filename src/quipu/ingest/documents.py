@@ -110,6 +110,12 @@ def content_hash(source: SourceDocument, config: IngestConfig) -> str:
     return join_content_hash(content, config.extractor.identity, config.extractor.description)
 
 
+def reading_identity(config: IngestConfig) -> str:
+    """Return a digest of everything but its content that the hash of a document depends on."""
+    rules = [f"{rule!r}" for rule in config.rules]
+    return digest(str(READING), config.tokenizer.identity, config.embedder.identity, repr(config.chunking), *rules)
+
+
 async def read_document(source: SourceDocument, config: IngestConfig) -> ChunkedDocument:
     """Parse and chunk one document. Raises InvalidDocument if it cannot be read, and the errors of the embedder."""
     parsed_source = await asyncio.to_thread(parse_document, source, config)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import Protocol
 
 from quipu.errors import InvalidDocument, InvalidInput, NotFound
 from quipu.model.document import Metadata, MetadataValue, SourceDocument, flatten_metadata
@@ -49,6 +50,18 @@ class SkippedFiles:
     n_by_reason: Mapping[tuple[str, str], int]
 
 
+class FileChoice(Protocol):
+    """Chooses among the files in folders."""
+
+    def ignores(self, path: Path) -> bool:
+        """Return whether a file or folder in a folder is left out."""
+        ...
+
+    def wants(self, file: Path, document_id: str) -> bool:
+        """Return whether a file, the source of this document, is read."""
+        ...
+
+
 FoundSource = SourceDocument | UnreadableSource | SkippedFiles
 
 
@@ -59,6 +72,7 @@ def find_sources(
     file_types: FileTypes,
     metadata: Metadata | None = None,
     is_index: Callable[[Path], bool] = lambda _: False,
+    choice: FileChoice | None = None,
 ) -> Iterator[FoundSource]:
     """Yield a document for each file of `paths` and for each readable file in folders among them, ordered by name.
 
@@ -70,12 +84,13 @@ def find_sources(
     Files are read lazily, and each file once. Hidden files, sidecars, empty files and links out of their folder are
     skipped. In folders, files that Quipu has written are skipped too: recorded model calls, and an index, whose
     database `is_index` recognizes. A file that cannot be read gives an UnreadableSource. The last value is a
-    SkippedFiles, if any file was skipped. Raises NotFound at once for a path that does not exist.
+    SkippedFiles, if any file was skipped. `choice` decides what else is left out, and which files are not read. Raises
+    NotFound at once for a path that does not exist.
     """
     for path in paths:
         if not _exists(path):
             raise NotFound(f"There is no file or folder {path}.", remedy="Check its spelling, or give its full path.")
-    return _find(paths, root.resolve(), file_types, metadata or {}, is_index)
+    return _find(paths, root.resolve(), file_types, metadata or {}, is_index, choice)
 
 
 def text_source(
@@ -142,14 +157,21 @@ def _exists(path: Path) -> bool:
 
 
 def _find(
-    paths: Sequence[Path], root: Path, file_types: FileTypes, metadata: Metadata, is_index: Callable[[Path], bool]
+    paths: Sequence[Path],
+    root: Path,
+    file_types: FileTypes,
+    metadata: Metadata,
+    is_index: Callable[[Path], bool],
+    choice: FileChoice | None,
 ) -> Iterator[FoundSource]:
     skipped: Counter[tuple[str, str]] = Counter()
     file_name_by_id: dict[str, bytes] = {}
     for path in paths:
         is_folder = path.is_dir()
-        for file in _files(path, file_types, skipped, is_index) if is_folder else [path]:
+        for file in _files(path, file_types, skipped, is_index, choice) if is_folder else [path]:
             name = _id(file, root)
+            if choice is not None and not choice.wants(file, name):
+                continue
             if name not in file_name_by_id:
                 file_name_by_id[name] = os.fsencode(file.name)
                 source = _read(file, name, path if is_folder else path.parent, file_types, metadata)
@@ -165,7 +187,11 @@ def _find(
 
 
 def _files(
-    folder: Path, file_types: FileTypes, skipped: Counter[tuple[str, str]], is_index: Callable[[Path], bool]
+    folder: Path,
+    file_types: FileTypes,
+    skipped: Counter[tuple[str, str]],
+    is_index: Callable[[Path], bool],
+    choice: FileChoice | None,
 ) -> Iterator[Path]:
     """Yield the readable files in `folder` and its subfolders, then the folders that cannot be opened."""
     closed: list[OSError] = []
@@ -174,10 +200,14 @@ def _files(
         own = index_parts(Path(base), (*folders, *names), is_index)
         skipped.update([(INDEX, "")] if own else ())
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in own)
+        if choice is not None:
+            folders[:] = [name for name in folders if not choice.ignores(Path(base, name))]
         skipped.update((_LINK, "") for name in folders if Path(base, name).is_symlink())
         for name in sorted(names):
             file = Path(base, name)
             if name.startswith(".") or name.endswith(SIDECAR_SUFFIX) or name in own:
+                continue
+            if choice is not None and choice.ignores(file):
                 continue
             suffix = file.suffix.lower()
             if suffix not in (*file_types.by_suffix, *_SNIFFED_SUFFIXES):

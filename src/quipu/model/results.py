@@ -119,6 +119,29 @@ class RemoveResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorResult:
+    """What mirroring a folder did; in a dry run, what it would do, and `added` is None.
+
+    `new` documents have no earlier version, `changed` files were read again, `n_unchanged` were not. `removed`
+    documents have no file any more; those whose file moved are also in `renamed`, as (old id, new id).
+    """
+
+    folder: str
+    n_unchanged: int
+    new: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    added: AddResult | None = None
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything came, changed or went."""
+        n_read = self.added.n_updated + len(self.added.failed) if self.added is not None else len(self.changed)
+        return bool(self.new or self.removed or n_read)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemovalPreview:
     """What removing documents takes away; nothing is removed yet.
 

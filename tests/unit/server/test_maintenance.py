@@ -40,6 +40,8 @@ OTHER_NAMES = {
 }
 NOT_OVER_HTTP = {
     "close": "a server closes a workspace when nobody uses it",
+    "mirror": "it reads paths",
+    "watch": "it reads paths",
     "prepare": "a question with auto_refresh does the same",
 }
 
