@@ -37,7 +37,16 @@ if TYPE_CHECKING:
     )
     from quipu.model.derivation import DerivationResult, DerivationState, RefreshCost
     from quipu.model.document import Document, DocumentStatus, SourceDocument
-    from quipu.model.edit import EditKind, EditPage, EditRequest, RecordedEdit, UndoResult
+    from quipu.model.edit import (
+        DuplicateCandidate,
+        DuplicateDecision,
+        DuplicatePair,
+        EditKind,
+        EditPage,
+        EditRequest,
+        RecordedEdit,
+        UndoResult,
+    )
     from quipu.model.event import DocumentDone, Event, Progress, Spending
     from quipu.model.evidence import Evidence, Explanation, Trace
     from quipu.model.query import Budget, Condition, Filter, Query, Turn
@@ -77,6 +86,9 @@ __all__ = [
     "Document",
     "DocumentDone",
     "DocumentStatus",
+    "DuplicateCandidate",
+    "DuplicateDecision",
+    "DuplicatePair",
     "EditKind",
     "EditPage",
     "EditRequest",
@@ -138,7 +150,16 @@ _LAZY = {
     ),
     "quipu.model.derivation": ("DerivationResult", "DerivationState", "RefreshCost"),
     "quipu.model.document": ("Document", "SourceDocument", "DocumentStatus"),
-    "quipu.model.edit": ("EditKind", "EditPage", "EditRequest", "RecordedEdit", "UndoResult"),
+    "quipu.model.edit": (
+        "DuplicateCandidate",
+        "DuplicateDecision",
+        "DuplicatePair",
+        "EditKind",
+        "EditPage",
+        "EditRequest",
+        "RecordedEdit",
+        "UndoResult",
+    ),
     "quipu.model.event": ("DocumentDone", "Event", "Progress", "Spending"),
     "quipu.model.evidence": ("Evidence", "Explanation", "Trace"),
     "quipu.model.query": ("Budget", "Condition", "Filter", "Query", "Turn"),

@@ -166,6 +166,9 @@ class BlockingEdits:
     preview = _blocking(Edits.preview)
     undo = _blocking(Edits.undo)
     history = _blocking(Edits.history)
+    edit = _blocking(Edits.edit)
+    duplicates = _blocking(Edits.duplicates)
+    decide = _blocking(Edits.decide)
 
 
 class BlockingQuipu:

@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "Corrections": {
             "edit": "Correct the graph; an edit survives updates and can be undone.",
+            "resolve": "Find entities that may be one, and merge them or tell them apart.",
             "history": "List the edits of the graph, or those of one entity.",
             "undo": "Undo edits: the graph is then as if they had never been made.",
         },

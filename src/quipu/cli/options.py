@@ -1,6 +1,7 @@
 """What every command shares: options, the look of help pages, the settings, and the engine it opens and closes."""
 
 import gc
+import getpass
 import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -207,6 +208,14 @@ def command_line(*words: str) -> str:
     """Return the `quipu` command a user can type for the index in use."""
     index = shared().index
     return shlex.join(["quipu", *(["--index", index] if index else []), *words])
+
+
+def user_name() -> str:
+    """Return the name of the user of this computer, "" if there is none, as in a container."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
 
 
 def with_engine(

@@ -1,9 +1,11 @@
 """Edits: a person's corrections of the graph, by the names that a person uses, and their history."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
+from quipu.derive.duplicates import NamedEntity, find_duplicates, with_neighbours
 from quipu.derive.embedding import embed_stale
 from quipu.engine.components import Components
 from quipu.engine.lookups import check_documents, named_entity
@@ -13,16 +15,29 @@ from quipu.ingest.extraction import chunk_facts
 from quipu.ingest.graph_import.extractor import ImportedExtractor, identity_of
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.document import SourceDocument
-from quipu.model.edit import Edit, EditKind, EditPage, EditRequest, RecordedEdit, UndoResult, targets
+from quipu.model.edit import (
+    DuplicateDecision,
+    DuplicatePair,
+    Edit,
+    EditKind,
+    EditPage,
+    EditRequest,
+    RecordedEdit,
+    UndoResult,
+    targets,
+)
 from quipu.model.event import ignore_event
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.graph import UNKNOWN_TYPE, Entity
 from quipu.model.ids import digest, relation_id, stable_repr
 from quipu.model.imported_graph import ImportedExtraction
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.edits import EditStore
 from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.text.names import entity_key
 
+_N_WEIGHED = 4  # times the candidates that are returned are compared by their neighbours
+_MAX_DIGITS = 20  # of the id of an edit
 MAX_NAME_CHARS = 300
 MAX_TEXT_CHARS = 20_000  # of a description, and of a reason
 FOLDER = "edits/"  # where the ids of documents begin that state what a person created
@@ -66,7 +81,7 @@ class Edits:
         known = {recorded.id: recorded for recorded in await self._store.edits(tuple(ids))}
         for number in ids:
             if number not in known:
-                raise NotFound(f"There is no edit {number}.", remedy="`quipu history` lists all edits.")
+                raise _unknown(number)
             if known[number].undone_at:
                 raise InvalidInput(f"The edit {number} is undone already.", remedy="Make it again if you want it back.")
         before = {edit.id for edit in await self._store.edits(with_undone=False) if not edit.has_effect}
@@ -77,16 +92,71 @@ class Edits:
         lost = tuple(edit for edit in active if not edit.has_effect and edit.id not in before)
         return UndoResult(undone=tuple(await self._store.edits(committed.undone)), without_target=lost)
 
-    async def history(
-        self, entity: str = "", *, with_undone: bool = True, before: int | None = None, k: int = 50
-    ) -> EditPage:
+    async def history(self, entity: str = "", *, with_undone: bool = True, cursor: str = "", k: int = 50) -> EditPage:
         """Return a page of edits, the newest first; with `entity`, only those that name it (a name or key).
 
-        `before` is that of the page before. Edits with `has_effect` False, unless they are undone, lack their target.
+        `cursor` is that of the page before. Edits with `has_effect` False, unless they are undone, lack their target.
         """
         key = entity_key(entity) if entity else ""
+        if cursor and not (cursor.isascii() and cursor.isdigit() and len(cursor) < _MAX_DIGITS):
+            raise InvalidInput(f"{cursor[:80]!r} is no cursor.", remedy="Give that of a page of edits.")
+        before = int(cursor) if cursor else None
         listed = await self._store.edits(entity=key, with_undone=with_undone, before=before, k=k + 1)
-        return EditPage(edits=tuple(listed[:k]), before=listed[k - 1].id if len(listed) > k > 0 else None)
+        return EditPage(edits=tuple(listed[:k]), cursor=str(listed[k - 1].id) if len(listed) > k > 0 else "")
+
+    async def edit(self, number: int) -> RecordedEdit:
+        """Return an edit. Raises NotFound."""
+        edits = await self._store.edits((number,))
+        if not edits:
+            raise _unknown(number)
+        return edits[0]
+
+    async def duplicates(self, entity: str = "", *, above: float = 0.6, k: int = 50) -> tuple[DuplicatePair, ...]:
+        """Return pairs of entities that may be one thing under two names, the most certain first, at most k.
+
+        With `entity` (a name), only pairs with it. `above` is the least score, from 0 to 1. Pairs that a person has
+        told apart are left out. Raises NotFound for an unknown name.
+        """
+        async with self.components.store.view() as view:
+            of = frozenset({(await named_entity(view, entity)).key}) if entity else None
+            types = await view.entity_types()
+            keys = await view.ids(NodeKind.ENTITY, types.numbers.tolist())
+            by_key = {entity.key: entity for entity in await view.entities(sorted(keys.values()))}
+            edits = await self._store.edits(with_undone=False)
+            apart = {_ordered(*e.edit.entities) for e in edits if e.edit.kind is EditKind.DISTINCT}
+            rows = (NamedEntity(key=e.key, type=e.type, aliases=e.aliases) for e in by_key.values())
+            candidates = await asyncio.to_thread(find_duplicates, rows, apart, of)
+            # Neighbours only add certainty, so the first few times k are enough.
+            likely = [candidate for candidate in candidates[: _N_WEIGHED * k] if candidate.score >= above / 2]
+            ends = {key for candidate in likely for key in (candidate.first, candidate.second)}
+            neighbours: dict[str, set[str]] = {key: set() for key in ends}
+            for relation in await view.relations(entities=sorted(ends)):
+                for one, other in ((relation.source, relation.target), (relation.target, relation.source)):
+                    neighbours.get(one, set()).add(other)
+        weighed = (with_neighbours(c, len(neighbours[c.first] & neighbours[c.second])) for c in likely)
+        ranked = sorted((c for c in weighed if c.score >= above), key=lambda c: (-c.score, c.first, c.second))
+        return tuple(DuplicatePair(candidate=c, first=by_key[c.first], second=by_key[c.second]) for c in ranked[:k])
+
+    async def decide(
+        self, decisions: Sequence[DuplicateDecision], *, author: str = "", reason: str = ""
+    ) -> tuple[RecordedEdit, ...]:
+        """Merge entities, or tell them apart, as a person decided; return the edits.
+
+        Decisions about entities that are one already are passed over. Raises as `make`, after the decisions before.
+        """
+        recorded: list[RecordedEdit] = []
+        for decision in decisions:
+            if decision.kind not in (EditKind.MERGE, EditKind.DISTINCT):
+                raise InvalidInput(f"{decision.kind.value!r} is no decision.", remedy="Decide merge or distinct.")
+            names = (decision.first, decision.second)
+            async with self.components.store.view() as view:
+                keys = {(await named_entity(view, name)).key for name in names}
+            if len(keys) == 2:
+                request = EditRequest(
+                    kind=decision.kind, entities=names, name=decision.name, author=author, reason=reason
+                )
+                recorded.append(await self.make(request))
+        return tuple(recorded)
 
     @property
     def _store(self) -> EditStore:
@@ -147,6 +217,10 @@ class Edits:
             text=document.parsed.text,
             original=source.content if config.keep_originals else None,
         )
+
+
+def _unknown(number: int) -> NotFound:
+    return NotFound(f"There is no edit {number}.", remedy="`quipu history` lists all edits.")
 
 
 def _recording(names: Sequence[str], edit: Edit) -> ImportedExtraction:
@@ -263,6 +337,10 @@ async def _check_relation(view: ReadView, edit: Edit, entities: Sequence[Entity]
         raise InvalidInput(f"{first.name!r} and {second.name!r} are related already.", remedy="Redescribe it.")
     if edit.kind is not EditKind.CREATE and not exists:
         raise NotFound(f"Nothing relates {first.name!r} to {second.name!r}.", remedy="`quipu show` lists relations.")
+
+
+def _ordered(first: str, second: str) -> tuple[str, str]:
+    return (first, second) if first < second else (second, first)
 
 
 def _key_of(name: str) -> str:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import TypeVar
 
-from quipu.model.graph import AliasMention, ClaimMention, EntityMention, RelationMention
+from quipu.model.graph import AliasMention, ClaimMention, Entity, EntityMention, RelationMention
 
 
 class EditKind(StrEnum):
@@ -111,10 +111,39 @@ class UndoResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditPage:
-    """A page of edits, the newest first; `before` asks for the next one, None if this is the last."""
+    """A page of edits, the newest first; `cursor` asks for the next one, "" if this is the last."""
 
     edits: tuple[RecordedEdit, ...]
-    before: int | None = None
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateCandidate:
+    """Two entities (keys, the smaller first) that may be one. `score` is from 0 to 1; `reasons` are for a reader."""
+
+    first: str
+    second: str
+    score: float
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicatePair:
+    """A candidate with both entities."""
+
+    candidate: DuplicateCandidate
+    first: Entity
+    second: Entity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateDecision:
+    """What a person decides about two entities (names or keys): MERGE, under `name`, or DISTINCT."""
+
+    first: str
+    second: str
+    kind: EditKind
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

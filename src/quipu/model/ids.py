@@ -6,6 +6,7 @@ from hashlib import blake2b
 from types import MappingProxyType
 
 # Class names in `stable_repr`, where they differ from the names in this code: digests in existing indexes hold them.
+ADDED_LATER = "added later"  # metadata of a field that came after indexes had digests of its class
 _STABLE_NAMES: Mapping[str, str] = MappingProxyType(
     {
         "ExtractedClaim": "FoundClaim",
@@ -46,13 +47,16 @@ def stable_repr(value: object) -> str:
     """Return the `repr` of a value made of dataclasses and tuples, for use in a digest that indexes store.
 
     It does not change when a class is renamed, if the former name is in `_STABLE_NAMES`. Renaming a field changes it.
+    A field with ADDED_LATER in its metadata is left out while it has its default.
     """
     if isinstance(value, tuple):
         parts = [stable_repr(part) for part in value]
         return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
     if is_dataclass(value):
         name = type(value).__name__
-        parts = [f"{field.name}={stable_repr(getattr(value, field.name))}" for field in fields(value) if field.repr]
+        values = [(field, getattr(value, field.name)) for field in fields(value) if field.repr]
+        written = [(f.name, v) for f, v in values if not (f.metadata.get(ADDED_LATER) and v == f.default)]
+        parts = [f"{field_name}={stable_repr(v)}" for field_name, v in written]
         return f"{_STABLE_NAMES.get(name, name)}({', '.join(parts)})"
     return repr(value)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from quipu.model.cluster import Finding
 from quipu.model.document import SourceDocument
 from quipu.model.extraction import ExtractedClaim, ExtractedEntity, ExtractedRelation
+from quipu.model.ids import ADDED_LATER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class ImportedExtraction:
     entities: tuple[ExtractedEntity, ...] = ()
     relations: tuple[ExtractedRelation, ...] = ()
     claims: tuple[ImportedClaim, ...] = ()
-    chunks: tuple[ImportedChunk, ...] = ()
+    chunks: tuple[ImportedChunk, ...] = field(default=(), metadata={ADDED_LATER: True})
 
     @property
     def parts(self) -> tuple["ImportedExtraction | ImportedChunk", ...]:

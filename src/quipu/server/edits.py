@@ -6,7 +6,7 @@ from pydantic import Field
 
 from quipu.engine import Quipu
 from quipu.errors import NotFound
-from quipu.model.edit import EditKind, EditPage, EditRequest, RecordedEdit, UndoResult
+from quipu.model.edit import DuplicatePair, EditKind, EditPage, EditRequest, RecordedEdit, UndoResult
 from quipu.server.access import LOCAL_CALLER, Permission
 from quipu.server.operations import Call, WireBody, operation, operations_of
 from quipu.server.questions import WORKSPACE
@@ -50,29 +50,47 @@ async def list_edits(
     *,
     entity: str = "",
     with_undone: bool = True,
-    before: Annotated[int | None, Field(ge=0, le=2**53)] = None,
+    cursor: str = "",
     k: Annotated[int, Field(ge=1, le=1_000)] = 50,
 ) -> EditPage:
     """List edits page by page, the newest first: all, or those that name an entity.
 
     One with `has_effect` false, unless it is undone, lacks its target: no document states it now.
     """
-    return await kb.edits.history(entity, with_undone=with_undone, before=before, k=k)
+    return await kb.edits.history(entity, with_undone=with_undone, cursor=cursor, k=k)
 
 
-@operation("GET", f"{WORKSPACE}/edits/{{edit_id:int}}", Permission.READ)
-async def show_edit(kb: Quipu, edit_id: int) -> RecordedEdit:
+@operation("GET", f"{WORKSPACE}/edits/{{edit_id}}", Permission.READ)
+async def show_edit(kb: Quipu, edit_id: str) -> RecordedEdit:
     """Return an edit."""
-    page = await kb.edits.history(before=edit_id + 1, k=1)
-    if not page.edits or page.edits[0].id != edit_id:
-        raise NotFound(f"There is no edit {edit_id}.", remedy="List the edits.")
-    return page.edits[0]
+    return await kb.edits.edit(_number(edit_id))
 
 
-@operation("DELETE", f"{WORKSPACE}/edits/{{edit_id:int}}", Permission.WRITE)
-async def undo_edit(kb: Quipu, edit_id: int) -> UndoResult:
+@operation("DELETE", f"{WORKSPACE}/edits/{{edit_id}}", Permission.WRITE)
+async def undo_edit(kb: Quipu, edit_id: str) -> UndoResult:
     """Undo an edit: the graph is then as if it had never been made. Edits that lack their target since are named."""
-    return await kb.edits.undo([edit_id])
+    return await kb.edits.undo([_number(edit_id)])
 
 
-OPERATIONS = operations_of(make_edit, list_edits, show_edit, undo_edit)
+def _number(edit_id: str) -> int:
+    if not (edit_id.isascii() and edit_id.isdigit()):
+        raise NotFound(f"There is no edit {edit_id[:80]!r}.", remedy="List the edits.")
+    return int(edit_id[:20])
+
+
+@operation("GET", f"{WORKSPACE}/duplicates", Permission.READ)
+async def list_duplicates(
+    kb: Quipu,
+    *,
+    entity: str = "",
+    above: Annotated[float, Field(ge=0, le=1)] = 0.6,
+    k: Annotated[int, Field(ge=1, le=1_000)] = 50,
+) -> tuple[DuplicatePair, ...]:
+    """Return pairs of entities that may be one, with reasons, the most certain first: all, or those of one entity.
+
+    Merge a pair, or tell it apart, by an edit of the kind merge or distinct.
+    """
+    return await kb.edits.duplicates(entity, above=above, k=k)
+
+
+OPERATIONS = operations_of(make_edit, list_edits, show_edit, undo_edit, list_duplicates)

@@ -47,15 +47,15 @@ def test_a_dry_run_only_tells_what_would_change(command: Command) -> None:
     code, out = command("edit", "hide", "Ada Lovelace", "Charles Babbage", "--dry-run")
     assert code == 0
     assert out == "Would hide ada lovelace -- charles babbage\n1 chunk may change. Nothing was changed.\n"
-    assert json.loads(command("history", "--json")[1]) == {"edits": [], "before": None}
+    assert json.loads(command("history", "--json")[1]) == {"edits": [], "cursor": ""}
 
 
 def test_older_edits_are_one_command_away(command: Command) -> None:
     for kind in ("A", "B", "C"):
         command("edit", "retype", "Ada Lovelace", "--type", kind)
     _, out = command("history", "-k", "2")
-    assert "Older ones: quipu --index kb history --before 2" in out
-    assert "retype ada lovelace: A" in command("history", "--before", "2")[1]
+    assert "Older ones: quipu --index kb history --cursor 2" in out
+    assert "retype ada lovelace: A" in command("history", "--cursor", "2")[1]
 
 
 def test_an_undo_names_what_lacks_its_target(command: Command) -> None:

@@ -10,7 +10,7 @@ from quipu.engine import Quipu
 from quipu.engine.edits import FOLDER
 from quipu.errors import InvalidInput, NotFound, QuipuError, Unavailable
 from quipu.model.document import SourceDocument
-from quipu.model.edit import EditKind, EditRequest
+from quipu.model.edit import DuplicateDecision, EditKind, EditRequest
 from tests.laws.world import engine
 
 DOCUMENTS = (
@@ -104,9 +104,11 @@ async def test_the_history_comes_page_by_page(kb: Quipu) -> None:
         await kb.edits.make(request(EditKind.RETYPE, "IBM", type=type_))
     first = await kb.edits.history(k=2)
     assert [edit.edit.type for edit in first.edits] == ["C", "B"]
-    last = await kb.edits.history(k=2, before=first.before)
+    last = await kb.edits.history(k=2, cursor=first.cursor)
     assert [edit.edit.type for edit in last.edits] == ["A"]
-    assert last.before is None
+    assert last.cursor == ""
+    with pytest.raises(InvalidInput, match="is no cursor"):
+        await kb.edits.history(cursor="x")
     assert (await kb.edits.history("Grace Hopper")).edits == ()
     assert len((await kb.edits.history("ibm".upper())).edits) == 3
 
@@ -160,3 +162,25 @@ async def test_a_store_without_edits_says_so(kb: Quipu) -> None:
     without = Quipu(replace(kb._components, edits=None))
     with pytest.raises(Unavailable, match="keeps no edits"):
         await without.edits.history()
+
+
+async def test_duplicates_are_found_decided_and_not_proposed_again(kb: Quipu) -> None:
+    text = "Alan Turing led a team in Bletchley. Turing Ltd is a shop."
+    await kb.add(SourceDocument(id="c.md", content=text.encode()))
+    for name in ("GraceHopper", "Grace Hopper Inc"):
+        await kb.edits.make(request(EditKind.CREATE, name))
+    pairs = await kb.edits.duplicates("Grace Hopper")
+    assert {pair.first.name for pair in pairs} | {pair.second.name for pair in pairs} >= {"GraceHopper", "Grace Hopper"}
+    merge = DuplicateDecision(first="Grace Hopper", second="GraceHopper", kind=EditKind.MERGE, name="Grace Hopper")
+    apart = DuplicateDecision(first="Grace Hopper", second="Grace Hopper Inc", kind=EditKind.DISTINCT)
+    made = await kb.edits.decide([merge, merge, apart], author="ada")
+    assert [edit.edit.kind for edit in made] == [EditKind.MERGE, EditKind.DISTINCT]  # the second time, they are one
+    assert await kb.edits.duplicates("Grace Hopper", above=0.7) == ()
+    await kb.edits.undo([edit.id for edit in made])
+    assert len(await kb.edits.duplicates("Grace Hopper")) == len(pairs)
+
+
+async def test_a_decision_is_to_merge_or_to_tell_apart(kb: Quipu) -> None:
+    wrong = DuplicateDecision(first="IBM", second="Grace Hopper", kind=EditKind.HIDE)
+    with pytest.raises(InvalidInput, match="is no decision"):
+        await kb.edits.decide([wrong])

@@ -274,6 +274,7 @@ WHOLE_LISTS = {
     "drop_derivation": "as many as there are derivations",
     "passages": "bounded by the options of the question",
     "show_paths": "bounded by k",
+    "list_duplicates": "bounded by k",
 }
 
 

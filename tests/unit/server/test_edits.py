@@ -16,7 +16,14 @@ KB = "/api/v1/workspaces/default"
 EDITS = f"{KB}/edits"
 RENAME = {"kind": "rename", "entities": ["Ada Lovelace"], "name": "Ada King", "author": "me"}
 # The operation that does what a method of Edits does.
-OPERATION_OF = {"make": "make_edit", "preview": "make_edit", "undo": "undo_edit", "history": "list_edits"}
+OPERATION_OF = {
+    "make": "make_edit",
+    "preview": "make_edit",
+    "undo": "undo_edit",
+    "history": "list_edits",
+    "edit": "show_edit",
+}
+OPERATION_OF |= {"duplicates": "list_duplicates", "decide": "make_edit"}
 
 
 @pytest.fixture
@@ -43,7 +50,7 @@ async def test_an_edit_is_made_shown_and_undone(client: httpx.AsyncClient) -> No
     assert (await client.get(EDITS, params={"entity": "Ada King"})).json()["edits"] == [made]
     undone = (await client.delete(f"{EDITS}/1")).json()
     assert [edit["id"] for edit in undone["undone"]] == [1]
-    assert (await client.get(EDITS, params={"with_undone": "false"})).json() == {"edits": [], "before": None}
+    assert (await client.get(EDITS, params={"with_undone": "false"})).json() == {"edits": [], "cursor": ""}
     assert (await client.post(f"{KB}/verify")).json() == {"differences": []}
 
 
@@ -99,3 +106,13 @@ async def test_the_same_request_with_the_same_key_makes_one_edit(client: httpx.A
     second = await client.post(EDITS, json=RENAME, headers=headers)
     assert first.json() == second.json()
     assert len((await client.get(EDITS)).json()["edits"]) == 1
+
+
+async def test_possible_duplicates_are_listed_with_reasons(client: httpx.AsyncClient) -> None:
+    await client.post(EDITS, json={"kind": "create", "entities": ["AdaLovelace"], "type": "Person"})
+    (pair,) = (await client.get(f"{KB}/duplicates", params={"entity": "Ada Lovelace"})).json()
+    assert pair["candidate"]["reasons"] == ["equal without spaces"]
+    assert {pair["first"]["name"], pair["second"]["name"]} == {"Ada Lovelace", "AdaLovelace"}
+    await client.post(EDITS, json={"kind": "distinct", "entities": ["Ada Lovelace", "AdaLovelace"]})
+    assert (await client.get(f"{KB}/duplicates")).json() == []
+    assert (await client.get(f"{KB}/duplicates", params={"entity": "Nobody"})).status_code == 404

@@ -6,7 +6,7 @@ import { get, post, request, workspaceUrl, type Problem } from "../api";
 import { Action, Await, Confirm, Dialog, ProblemNotice, asProblem, say, useLoaded } from "../parts";
 import { go, href } from "../route";
 import { mayWrite } from "../session";
-import { moment, t } from "../words";
+import { moment, number, t } from "../words";
 import type { Entity } from "../types";
 
 interface Edit {
@@ -215,6 +215,58 @@ function MergeForm({ entity, other, finish }: { entity: Entity; other: string; f
         </EditForm>
       )}
     </Await>
+  );
+}
+
+interface DuplicatePair {
+  candidate: { score: number; reasons: string[] };
+  first: Entity;
+  second: Entity;
+}
+
+/** Entities that may be this one under another name: merge them, or say that they are different. */
+export function Duplicates({ entity, n, changed }: { entity: Entity; n: number; changed: () => void }) {
+  const loaded = useLoaded((abort) => get<DuplicatePair[]>("/duplicates", { entity: entity.key, k: 10 }, abort), `${entity.key} ${n}`);
+  const [other, setOther] = useState<string>();
+  if (!loaded.value?.length) return null;
+  const finish = (key: string) => {
+    setOther(undefined);
+    say(t("edit.done"));
+    if (key === entity.key) changed();
+    else go(href("entities", key));
+  };
+  const keepApart = async (key: string) => {
+    await make({ kind: "distinct", entities: [entity.key, key] });
+    say(t("edit.isDistinct"));
+    changed();
+  };
+  return (
+    <section>
+      <h2>{t("edit.duplicates")}</h2>
+      <ul class="edit-list">
+        {loaded.value
+          .map(({ candidate, first, second }) => ({ candidate, side: first.key === entity.key ? second : first }))
+          .map(({ candidate, side }) => (
+            <li key={side.key}>
+              <p dir="auto">
+                <a href={href("entities", side.key)}>{side.name}</a> <span class="small">{side.type}</span>
+              </p>
+              <p class="small">
+                {number(candidate.score, 2)} · {candidate.reasons.join("; ")}
+              </p>
+              {mayWrite.value && (
+                <p class="actions">
+                  <button aria-label={`${t("edit.merge")} ${side.name}`} onClick={() => setOther(side.key)}>
+                    {t("edit.mergeBoth")}
+                  </button>
+                  <Action text={t("edit.distinct")} label={`${t("edit.distinct")}: ${side.name}`} run={() => keepApart(side.key)} />
+                </p>
+              )}
+            </li>
+          ))}
+      </ul>
+      {other && <MergeDialog entity={entity} other={other} close={() => setOther(undefined)} finish={finish} />}
+    </section>
   );
 }
 

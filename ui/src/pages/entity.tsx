@@ -8,7 +8,7 @@ import { go, href, route } from "../route";
 import { number, t } from "../words";
 import type { Chunk, Entity, Relation } from "../types";
 import { DocumentId, citedAt } from "./answer";
-import { EditActions, EditHistory } from "./edits";
+import { Duplicates, EditActions, EditHistory } from "./edits";
 
 const PAGE = 50;
 
@@ -123,6 +123,7 @@ function EntityView({ name }: { name: string }) {
           </ul>
           <Mentions chunks={chunks} />
           <Relations entity={entity} />
+          <Duplicates entity={entity} n={n} changed={changed} />
           <EditHistory entity={entity.key} n={n} changed={changed} />
           {claims.length > 0 && (
             <section>

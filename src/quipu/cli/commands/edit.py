@@ -1,11 +1,9 @@
 """`quipu edit`, `history` and `undo`: corrections of the graph by a person."""
 
-import getpass
-
 import click
 from rich.console import Console
 
-from quipu.cli.options import QuipuCommand, command_line, with_engine
+from quipu.cli.options import QuipuCommand, command_line, user_name, with_engine
 from quipu.cli.output import emit, print_table, styled, table
 from quipu.model.edit import Edit, EditKind, EditPage, EditRequest, RecordedEdit, UndoResult
 from quipu.text.formatting import format_count
@@ -49,7 +47,7 @@ def edit(kind: str, names: tuple[str, ...], type_: str, *, author: str, is_dry: 
         kind=EditKind(kind),
         entities=names,
         type=type_,
-        author=author or _user(),
+        author=author or user_name(),
         **values,  # type: ignore[arg-type]
     )
     if is_dry:
@@ -64,14 +62,14 @@ def edit(kind: str, names: tuple[str, ...], type_: str, *, author: str, is_dry: 
 @click.argument("entity", default="")
 @click.option("--active", is_flag=True, help="Leave out edits that are undone.")
 @click.option("-k", default=50, show_default=True, type=click.IntRange(1, 1_000), help="How many, newest first.")
-@click.option("--before", type=int, metavar="ID", help="Only edits older than this one.")
-def history(entity: str, *, active: bool, k: int, before: int | None) -> None:
+@click.option("--cursor", default="", metavar="ID", help="The page after this edit.")
+def history(entity: str, *, active: bool, k: int, cursor: str) -> None:
     """List the edits of the graph, or those of one entity.
 
     An edit without a target changes nothing now: no document states what it is about. It takes effect again as soon as
     one does.
     """
-    emit(with_engine(lambda kb: kb.edits.history(entity, with_undone=not active, before=before, k=k)), _render_history)
+    emit(with_engine(lambda kb: kb.edits.history(entity, with_undone=not active, cursor=cursor, k=k)), _render_history)
 
 
 @click.command("undo", cls=QuipuCommand, examples=("quipu undo 7", "quipu undo 7 8 --json"))
@@ -82,13 +80,6 @@ def undo(ids: tuple[int, ...]) -> None:
     Edits that then lack their target are listed; they stay, and take effect again when a document states it.
     """
     emit(with_engine(lambda kb: kb.edits.undo(ids)), _render_undo)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # no such user, as in a container
-        return ""
 
 
 def _summary(edit: Edit) -> str:
@@ -123,8 +114,8 @@ def _render_history(console: Console, page: EditPage) -> None:
         what = _summary(recorded.edit) + (f" ({recorded.edit.reason})" if recorded.edit.reason else "")
         listing.add_row(str(recorded.id), when, styled(who), styled(what), _state(recorded))
     print_table(console, listing)
-    if page.before is not None:
-        console.print(styled(f"Older ones: {command_line('history', '--before', str(page.before))}", "dim"))
+    if page.cursor:
+        console.print(styled(f"Older ones: {command_line('history', '--cursor', page.cursor)}", "dim"))
 
 
 def _state(recorded: RecordedEdit) -> str:
