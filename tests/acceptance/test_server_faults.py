@@ -1,20 +1,21 @@
-"""A server under blows: everything killed under load, a full disk, an index of a later version."""
+"""A server under blows: everything killed, a full disk, an index of a later version, slow readers, half requests."""
 
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
 import httpx
 import pytest
 
-from quipu import sync
+from quipu import SourceDocument, sync
 from tests.unit.server.conftest import LETTER
 
 KB = "/api/v1/workspaces/default"
@@ -109,3 +110,55 @@ def test_an_index_that_a_later_version_changes_while_it_is_served_is_named(index
         assert reply.status_code >= 400, reply.text
         assert "Another version of Quipu migrated the index" in reply.json()["detail"]
         assert client.get("/health").json() == {"status": "ok"}
+
+
+def _memory_mb(group: int) -> float:
+    """Return the memory of a process without mapped files, in MB."""
+    status = Path(f"/proc/{group}/status").read_text(encoding="utf-8")
+    return int(status.partition("RssAnon:")[2].split()[0]) / 1024
+
+
+@contextmanager
+def _connections(address: str, n: int, request: bytes) -> Iterator[list[socket.socket]]:
+    """Open connections that each send a request, or the beginning of one, and read nothing."""
+    host, port = address.removeprefix("http://").split(":")
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_connection((host, int(port)))) for _ in range(n)]
+        for connection in sockets:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            connection.sendall(request)
+        yield sockets
+
+
+def _answers_others(client: httpx.Client) -> None:
+    assert client.get("/health").json() == {"status": "ok"}
+    answer = client.post(f"{KB}/query", json={"question": "Whom did Ada Lovelace write to?"})
+    assert "Charles Babbage" in answer.json()["text"]
+
+
+def test_clients_that_read_nothing_cost_neither_memory_nor_the_others_their_answers(index: Path) -> None:
+    with sync.open(index) as kb:
+        kb.add(*(SourceDocument(id=f"{n}.md", content=text_of(n).encode()) for n in range(120)))
+    with served(index) as (address, group), httpx.Client(base_url=address, timeout=60) as client:
+        n_bytes = len(client.get(f"{KB}/dump").content)
+        _answers_others(client)
+        before = _memory_mb(group)
+        request = f"GET {KB}/dump HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        with _connections(address, 20, request):
+            _answers_others(client)
+            assert _memory_mb(group) - before < 20 * n_bytes / 1e6 / 2  # what is not read is not made
+        _answers_others(client)
+
+
+def test_a_flood_of_half_requests_leaves_room_for_whole_ones(index: Path) -> None:
+    with served(index) as (address, group), httpx.Client(base_url=address, timeout=60) as client:
+        before = _memory_mb(group)
+        with (
+            _connections(address, 150, b"GET /health HT"),
+            _connections(
+                address, 150, f"POST {KB}/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{{".encode()
+            ),
+        ):
+            _answers_others(client)
+            assert _memory_mb(group) - before < 30
+        _answers_others(client)

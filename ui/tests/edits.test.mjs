@@ -85,3 +85,21 @@ test("a hidden entity is gone from the list, and what the server refuses is said
   assert.equal(edits[0].edit.kind, "hide");
   await fetch(`${server.address}/api/v1/workspaces/default/edits/${edits[0].id}`, { method: "DELETE" });
 });
+
+test("a possible duplicate is shown with its reason, merged, brought back, and told apart", async () => {
+  const edits = `${server.address}/api/v1/workspaces/default/edits`;
+  const body = JSON.stringify({ kind: "create", entities: ["AliceKober"], description: "Written as one word." });
+  await fetch(edits, { method: "POST", headers: { "content-type": "application/json" }, body });
+  const page = await open(browser, server.address, view("alice kober"));
+  const pair = page.locator("section", { hasText: "Possible duplicates" });
+  await pair.locator("text=equal without spaces").waitFor();
+  assert.deepEqual(await violations(page), []);
+  await pair.locator("button", { hasText: "Merge" }).click();
+  await page.waitForSelector(".both");
+  await page.click("dialog .primary");
+  await page.waitForFunction(() => document.querySelector(".facts").textContent.includes("AliceKober"));
+  await page.locator(".edit-list button", { hasText: "Undo" }).first().click();
+  await pair.locator("button", { hasText: "Not the same" }).click();
+  await pair.waitFor({ state: "detached" });
+  assert.deepEqual(page.problems, []);
+});

@@ -243,7 +243,7 @@ export function Duplicates({ entity, n, changed }: { entity: Entity; n: number; 
   return (
     <section>
       <h2>{t("edit.duplicates")}</h2>
-      <ul class="edit-list">
+      <ul class="duplicate-list">
         {loaded.value
           .map(({ candidate, first, second }) => ({ candidate, side: first.key === entity.key ? second : first }))
           .map(({ candidate, side }) => (
