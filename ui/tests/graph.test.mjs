@@ -162,6 +162,7 @@ test("without WebGL the map says so, and the table shows the same", async () => 
   assert.match(await notice.textContent(), /WebGL/);
   assert.deepEqual(await violations(page), []);
   await notice.locator("a").click();
+  await page.locator("table").nth(1).waitFor();
   assert.equal(await page.locator("table").count(), 2);
   await page.locator("table a", { hasText: "Ada Lovelace" }).first().click();
   await page.waitForSelector(".card h2");
