@@ -23,7 +23,7 @@ from quipu.answer.sentence_scores import (
     score_sentences,
     sentence_bounds,
 )
-from quipu.answer.text_blocks import BlockKind, TextBlock
+from quipu.answer.text_blocks import BlockKind, TextBlock, ends_sentence, open_fence, rule_below
 from quipu.model.graph import Chunk
 from quipu.text.unicode import is_unspaced
 
@@ -75,10 +75,58 @@ class Quote:
 
     @property
     def text(self) -> str:
-        """The quoted text, with an ellipsis where more than a line break is left out."""
+        """The quoted text, a line for each span."""
         pieces = [self.header] if self.header else []
         pieces += [self.passage.text[start:end] for start, end in self.spans]
         return "\n".join(pieces)
+
+    def shown_pieces(self) -> Iterator[tuple[str, int]]:
+        """Yield the pieces of the quote as it is shown, each with its place in the passage, -1 for what is added.
+
+        Added are line breaks, an ellipsis where a sentence, paragraphs or items are left out, the fence of code that is
+        cut, and the rule below the header of a table, so that Markdown shows a table.
+        """
+        if self.header:
+            yield f"{self.header}\n{rule_below(self.header)}\n", -1
+        text, blocks = self.passage.text, self.passage.blocks
+        for index, (start, end) in enumerate(self.spans):
+            if index:
+                yield "\n…\n" if self._is_gap(self.spans[index - 1], start) else "\n", -1
+            if index == 1 and self.row and not self.header:
+                yield f"{rule_below(text[slice(*self.spans[0])])}\n", -1
+            if opening := open_fence(text, blocks, start):
+                yield f"{opening}\n", -1
+            yield text[start:end], start
+            if opening := open_fence(text, blocks, end):
+                yield opening[:3] if text[end - 1] == "\n" else f"\n{opening[:3]}", -1
+            elif self._ends_in_sentence(end):
+                yield "…" if text[end - 1].isspace() else " …", -1
+
+    def _is_gap(self, before: Span, start: int) -> bool:
+        """Return whether items or paragraphs are left out between two spans of one kind."""
+        first, second = self._block_at(before[0]), self._block_at(start)
+        return (
+            first is not None
+            and second is not None
+            and first.kind is second.kind
+            and first.kind in (BlockKind.ITEM, BlockKind.PARAGRAPH)
+            and before[1] >= first.end
+            and bool(self.passage.text[before[1] : start].strip())
+        )
+
+    def _ends_in_sentence(self, end: int) -> bool:
+        block = self._block_at(end - 1)
+        is_text = block is not None and block.kind in (BlockKind.ITEM, BlockKind.PARAGRAPH)
+        return is_text and block is not None and end < block.end and not ends_sentence(self.passage.text[:end])
+
+    def _block_at(self, place: int) -> TextBlock | None:
+        return next((block for block in self.passage.blocks if block.start <= place < block.end), None)
+
+    @property
+    def row(self) -> str:
+        """The table row that holds the best sentence; "" if it is in no table."""
+        block = self._block_at(self.mark[0])
+        return self.passage.text[block.start : block.end] if block and block.kind is BlockKind.ROW else ""
 
     def overlaps(self, other: "Quote") -> bool:
         """Return whether another quote shows the same text, or text of the same place of the document."""
@@ -160,11 +208,23 @@ def _quotes_of_part(
         ratio = limits.min_score_ratio if len(quotes) < limits.n_quotes else limits.close_ratio
         if quotes and quote.score < ratio * quotes[0].score:
             break
-        if not any(quote.overlaps(other) for other in quotes):
+        if not any(quote.overlaps(other) or _is_weaker_row(quote, other, part) for other in quotes):
             quotes.append(quote)
             if len(quotes) == 1:
                 candidates = _with_bridges(candidates, quote, part, weights)
     return quotes
+
+
+def _is_weaker_row(quote: Quote, other: Quote, part: QuestionPart) -> bool:
+    """Return whether a quote is a table row that says less about a question than another row of the document.
+
+    Words of the header do not count: every row has them.
+    """
+    rows = [row for row in (quote.row, other.row) if row]
+    if len(rows) < 2 or quote.passage.chunk.document_id != other.passage.chunk.document_id:
+        return False
+    own, theirs = map(WordFinder(part).terms_in, rows)
+    return own < theirs
 
 
 def _ranked_by_words(text: str, quotes: Sequence[Quote], weights: ScoreWeights, n_chars: int) -> list[Quote]:

@@ -73,7 +73,8 @@ def _draft(
         text += "\n" * bool(part.label)
         number += 1
         highlights += _highlights(part.quote, len(text))
-        text += f"{part.quote.text} [{number}]"
+        markdown = "".join(piece for piece, _ in part.quote.shown_pieces())
+        text += f"{markdown}{_before_number(part.quote, markdown)}[{number}]"
         chunk = part.quote.passage.chunk
         source = answer_input.source_by_document.get(chunk.document_id, "")
         citations += part.quote.passage.citations(part.quote.spans, number, source)
@@ -87,14 +88,20 @@ def _draft(
     )
 
 
+def _before_number(quote: Quote, markdown: str) -> str:
+    """Return what separates a quote from its number: in Markdown, code ends at a fence, and a table at a blank line."""
+    if quote.row:
+        return "\n\n"
+    return "\n" if markdown.rstrip().endswith(("```", "~~~")) else " "
+
+
 def _highlights(quote: Quote, offset: int) -> Iterator[tuple[int, int]]:
     """Yield where the best sentence of a quote stands in an answer in which the quote begins at `offset`."""
-    offset += len(quote.header) + 1 if quote.header else 0
-    for start, end in quote.spans:
-        first, last = max(start, quote.mark[0]), min(end, quote.mark[1])
-        if first < last:
+    for piece, start in quote.shown_pieces():
+        first, last = max(start, quote.mark[0]), min(start + len(piece), quote.mark[1])
+        if start >= 0 and first < last:
             yield offset + first - start, offset + last - start
-        offset += end - start + 1
+        offset += len(piece)
 
 
 def _nothing_found(query: Query, answer_input: AnswerInput) -> str:

@@ -5,7 +5,7 @@ markup, by indentation, and for other formats by blank lines. Rules, diagrams, b
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -66,6 +66,7 @@ _RULE = re.compile(r"\s*([=\-~^\"'`#*+_.:])\1{2,}\s*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●]\s+|\(?(?:\d{1,3}|[a-zа-я])[.)）、]\s*(?=\D))")
 _ROW = re.compile(r"\s*\|.*\||[^|]*\S \| \S")
 _ROW_RULE = re.compile(r"\s*[|+:=\-\s]+$")
+_CELL_END = re.compile(r"(?<!\\)\|")
 _COMMAND = re.compile(r"\s*(?:\$ |>>> |#!|sudo |import |from \S+ import |def |class |git |pip |apt )")
 _SYMBOLS = re.compile(r"[{}()\[\];=<>$\\/&#\"'_]")
 _TERMINAL = re.compile(r"[.!?。！？:：;；,，…]['\"»”)\]]*$")
@@ -105,6 +106,33 @@ def read_blocks(text: str) -> list[TextBlock]:
     return list(_linked(text, blocks))
 
 
+def open_fence(text: str, blocks: Sequence[TextBlock], place: int) -> str:
+    """Return the line that opens the fenced code in which a character stands; "" if it is in none, or at its end.
+
+    Of code that begins in an earlier chunk, only the closing fence is in the text: a block of noise.
+    """
+    for block in blocks:
+        fence = _FENCE.match(text, block.start, block.end)
+        if fence is None or block.end < place:
+            continue
+        if block.kind is BlockKind.NOISE:
+            return fence[1] if place <= block.start else ""
+        is_closed = place == block.end and text[: block.end].endswith(fence[1])
+        return fence[0].strip() if block.start < place and not is_closed else ""
+    return ""
+
+
+def ends_sentence(text: str) -> bool:
+    """Return whether a text ends with a mark that closes a sentence or a part of it."""
+    return _TERMINAL.search(text) is not None
+
+
+def rule_below(header: str) -> str:
+    """Return the line that Markdown needs below the header of a table, with as many cells."""
+    n_cells = len(_CELL_END.split(header.strip().strip("|")))
+    return " | ".join(["---"] * n_cells)
+
+
 def is_licence(text: str) -> bool:
     """Return whether a text is about copyright or the terms of a licence."""
     lowered = text.lower()
@@ -140,6 +168,8 @@ def _block_at(lines: list[_TextLine], place: int) -> tuple[int, BlockKind]:
     line = lines[place]
     if fence := _FENCE.match(line.text):
         n_lines = _n_fenced(lines, place, fence[1])
+        if not fence[2] and any(_opens_code(other.text) for other in lines[place + 1 : place + n_lines]):
+            return 1, BlockKind.NOISE  # it closes code that begins in an earlier chunk
         return n_lines, BlockKind.NOISE if fence[2].lower() in _DIAGRAM_LANGUAGES else BlockKind.CODE
     if _HASH_HEADING.match(line.text):
         return 1, BlockKind.HEADING
@@ -156,6 +186,12 @@ def _block_at(lines: list[_TextLine], place: int) -> tuple[int, BlockKind]:
     if _ROW.match(line.text):
         return 1, BlockKind.NOISE if _ROW_RULE.fullmatch(line.text) else BlockKind.ROW
     return _n_lines_of_text(lines, place), BlockKind.ITEM if _ITEM.match(line.text) else BlockKind.PARAGRAPH
+
+
+def _opens_code(line: str) -> bool:
+    """Return whether a line opens fenced code and names its language."""
+    fence = _FENCE.fullmatch(line.rstrip())
+    return fence is not None and bool(fence[2])
 
 
 def _n_fenced(lines: list[_TextLine], place: int, fence: str) -> int:

@@ -205,3 +205,51 @@ def test_what_a_line_announces_follows_it_across_a_rule() -> None:
     code = "\n".join(f"$ fasten --rope {n} --tight --knots {n} --wet" for n in range(12))
     notes = f"Tie the salt on a camel with this command:\n\n------------\n\n{code}\n\n------------\n\n{FILLER}"
     assert "--rope 0" in _quotes("How do I tie salt on a camel?", passage_text(notes))[0].text
+
+
+def _shown(quote: Quote) -> str:
+    return "".join(piece for piece, _ in quote.shown_pieces())
+
+
+def test_a_row_is_shown_as_a_table_of_markdown() -> None:
+    quote = _quotes("What is the price of a camel?", passage_text(CAMELS))[0]
+    assert _shown(quote) == "| kind | price |\n--- | ---\n| camel | 40 |"
+    cut = replace(passage_text("horse | 12\ncamel | 40"), chunk=replace(chunk("Prices", ""), header="kind | price"))
+    assert _shown(_quotes("What is the price of a camel?", cut)[0]) == "kind | price\n--- | ---\ncamel | 40"
+
+
+def test_a_row_that_says_less_than_another_row_of_its_table_is_not_quoted() -> None:
+    rows = "\n".join(f"| {town} | {n} |" for n, town in enumerate(("Aleppo", "Basra", "Cairo", "Damascus"), 10))
+    table = passage_text(f"| town | gates |\n|---|---|\n{rows}")
+    assert [quote.row for quote in _quotes("How many gates has Cairo?", table)] == ["| Cairo | 12 |"]
+    both = _quotes("How many gates have Cairo and Basra?", table)
+    assert {quote.row for quote in both} == {"| Cairo | 12 |", "| Basra | 11 |"}
+
+
+def test_code_that_is_cut_is_shown_between_fences() -> None:
+    lines = "\n".join(f"caravan.load(salt_{n}, on=camel_{n})  # and tie it on with a long rope" for n in range(40))
+    quote = _quotes("How do I load salt_30 on camel_30?", passage_text(f"# Loading\n\n```python\n{lines}\n```"))[0]
+    shown = _shown(quote)
+    assert "salt_30" in shown
+    assert shown.count("```python\n") == 1
+    assert shown.endswith("\n```")
+    assert shown.count("```") == 2
+
+
+def test_a_fence_that_closes_code_of_an_earlier_chunk_opens_no_code() -> None:
+    text = "camel.load(salt)\n```\n\nThe camel kneels before salt is loaded.\n\n```python\ncamel.kneel()\n```"
+    quote = _quotes("When does the camel kneel?", passage_text(text))[0]
+    assert "The camel kneels before salt is loaded." in _shown(quote)
+    assert _shown(quote).startswith("```\ncamel.load(salt)\n```\n")
+    assert _shown(quote).count("```") % 2 == 0
+
+
+def test_what_is_left_out_between_items_is_marked() -> None:
+    items = "\n".join(
+        f"- {city}: {'the caravan rested and bought bread and water there ' * (9 * (city == 'B') + 1)}"
+        for city in "ABCD"
+    )
+    text = f"{FILLER}\n\nThe caravan passed these cities:\n\n{items}\n\n{FILLER}"
+    shown = _shown(_quotes("Which cities did the caravan pass?", passage_text(text))[0])
+    assert "…\n- C" in shown
+    assert shown.count("…") == 1

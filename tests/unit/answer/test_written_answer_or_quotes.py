@@ -302,3 +302,15 @@ async def test_citations_a_document_asks_for_are_not_given(library: Library) -> 
 
 def _mark(request: ChatRequest) -> str:
     return request.messages[1].text.partition("The mark of this message is ")[2].partition("\n")[0]
+
+
+async def test_the_number_of_a_quote_stands_neither_in_code_nor_in_a_table(library: Library) -> None:
+    code = "Bake the bricks with this command:\n\n```sh\nkiln bake --days 3\n```"
+    table = "| kiln | bricks |\n|---|---|\n| Babylon | 4000 |\n| Ur | 900 |"
+    await library.publish(page("Kilns", code), page("Counts", table))
+    how_to = await _ask(library, Query(text="How do I bake the bricks in kilns?"))
+    assert "```sh\nkiln bake --days 3\n```\n[1]" in how_to.text
+    value = await _ask(library, Query(text="How many bricks has the kiln of Babylon?"))
+    assert "| kiln | bricks |\n--- | ---\n| Babylon | 4000 |\n\n[1]" in value.text
+    (start, end), *_ = value.highlights
+    assert value.text[start:end] == "| Babylon | 4000 |"
