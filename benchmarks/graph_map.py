@@ -88,7 +88,7 @@ async def measure(n: int) -> None:
         for name in ("graphml", "json"):  # the texts of this index are empty, so a page would have no quotes
             start, n_bytes, largest = time.process_time(), 0, 0
             async for piece in kb.export_graph(name):
-                n_bytes, largest = n_bytes + len(piece.encode()), max(largest, len(piece.encode()))
+                n_bytes, largest = n_bytes + len(piece), max(largest, len(piece))
             _show(f"export as {name}", start, f"{n_bytes:,} bytes, the largest piece {largest:,}")
 
 

@@ -11,6 +11,7 @@ OPTIONAL_IMPORTS = {
     ("engine.mirroring", "pathspec"),
     ("engine.mirroring", "watchfiles"),
     ("algo.vector_clusters", "sklearn.mixture"),
+    ("engine.graph_export.tables", "pyarrow"),
     ("ingest.graph_import.graphrag", "pyarrow"),
     ("ingest.llm.ontology_file", "tomllib"),
     ("ingest.llm.ontology_file", "yaml"),

@@ -52,7 +52,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "The index": {
             "verify": "Recompute every derivation and compare it with the index.",
             "dump": "Print the canonical state as JSON lines.",
-            "export": "Write the graph to a file: a page to look at, GraphML or JSON.",
+            "export": "Write the graph for people and other programs, in one of several formats.",
             "refresh": "Bring derivations up to date, or compute one on demand.",
             "reembed": "Compute every vector again with the current embedder.",
             "bench": "Measure strategies on your documents and questions, and say which one to choose.",
@@ -75,7 +75,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 
 
 _SHARED_MODULES = {
-    **dict.fromkeys(("verify", "dump", "export", "reembed", "purge"), "maintenance"),
+    **dict.fromkeys(("verify", "dump", "reembed", "purge"), "maintenance"),
     **dict.fromkeys(("resume", "retry", "cancel"), "jobs"),
     **dict.fromkeys(("edit", "history", "undo"), "edit"),
     "docs": "status",

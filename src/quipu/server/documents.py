@@ -4,8 +4,7 @@ import asyncio
 import hashlib
 import json
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -16,7 +15,7 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from quipu.engine import Quipu
 from quipu.errors import InvalidInput
@@ -32,7 +31,7 @@ from quipu.server.job_runners import ADD, JobStatus
 from quipu.server.jobs import start_job
 from quipu.server.operations import Call, WireBody, limited, once, operation, operations_of
 from quipu.server.questions import WORKSPACE
-from quipu.server.wire import RequestRefused, json_bytes
+from quipu.server.wire import RequestRefused, download, json_bytes
 
 LARGE_BYTES = 8 << 20  # a file above it is put into the queue by the job process
 _MEMORY_BYTES = 1 << 20  # of a file that its type follows from
@@ -177,18 +176,8 @@ async def show_text(kb: Quipu, document: str) -> Response:
 @operation("GET", f"{WORKSPACE}/originals/{{document:path}}", Permission.READ, media_type="application/octet-stream")
 async def download_original(kb: Quipu, document: str) -> Response:
     """Download the file that a document was read from. A browser saves it, and never opens it as a page."""
-    parts = kb.original(document)
-    first = await anext(parts, b"")  # so that a file that is not there is an error, not an empty reply
     name = quote(PurePosixPath(document).name)
-    headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
-    return StreamingResponse(_chained(first, parts), 200, headers, "application/octet-stream")
-
-
-async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    yield first
-    async with aclosing(rest):
-        async for part in rest:
-            yield part
+    return await download(kb.original(document), "application/octet-stream", f"attachment; filename*=UTF-8''{name}")
 
 
 @operation("DELETE", f"{WORKSPACE}/documents/{{document:path}}", Permission.WRITE)

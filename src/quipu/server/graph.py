@@ -3,21 +3,20 @@
 import asyncio
 import gzip
 import struct
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
 from hashlib import blake2b
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from quipu.engine import Quipu
-from quipu.engine.graph_export import export_format
+from quipu.engine.graph_export import FORMATS, export_format
 from quipu.engine.graph_map import MAX_ON_MAP, Box, GraphMap, MapLevel, MapQuery
 from quipu.errors import InvalidInput
 from quipu.ingest.graph_import import CustomGraph
+from quipu.model.query import Filter
 from quipu.model.results import (
     MAX_EDGES,
     MAX_HOPS,
@@ -37,7 +36,7 @@ from quipu.model.results import (
 from quipu.server.access import Permission
 from quipu.server.operations import Call, operation, operations_of
 from quipu.server.questions import WORKSPACE
-from quipu.server.wire import json_bytes
+from quipu.server.wire import download, json_bytes
 
 _PageSize = Annotated[int, Field(ge=1, le=MAX_PAGE)]
 _Types = tuple[str, ...] | str  # a parameter that may be given more than once
@@ -46,6 +45,10 @@ _MAP = f"{WORKSPACE}/graph/map"
 _BINARY = "application/octet-stream"
 _MAGIC, _VERSION = b"QMAP", 1  # of the binary layout, see docs/graph_map.md
 _ALIGNMENT = 4  # bytes, which all arrays have
+_FORMATS = "; ".join(f"`{name}`: {written.purpose}" for name, written in FORMATS.items())
+_FILTER = "The filter of a question, as a JSON object; an empty text allows every document."
+_FILTER_TYPE = TypeAdapter(Filter)
+_ZIP_SUFFIX, _ZIP_TYPE = ".zip", "application/zip"
 _TYPE_NAMES = {"f": "float32", "u": "uint32", "i": "int32"}
 
 
@@ -204,26 +207,25 @@ async def import_graph(kb: Quipu, body: GraphToImport) -> ImportResult:
 async def export_graph(
     kb: Quipu,
     *,
-    format: str = "json",  # noqa: A002
+    format: Annotated[str, Field(description=_FORMATS)] = "json",  # noqa: A002
     type: _Types = (),  # noqa: A002
     community: _Types = (),
+    filter: Annotated[str, Field(description=_FILTER)] = "",  # noqa: A002
 ) -> Response:
-    """Return the graph as a file to save: `json` (nodes and edges), `graphml`, or `html`, one page without a server.
+    """Return the graph as a file to save; a format that is a folder of files comes as a ZIP archive.
 
-    With `type` or `community`, only the entities that have one of them, and the relations between these.
+    With `type` or `community`, only the entities that have one of them, and the relations between these. With `filter`,
+    only what the documents that it allows state.
     """
     written = export_format(format)
-    pieces = kb.export_graph(format, types=_listed(type), communities=_listed(community))
-    first = await anext(pieces)  # so that an unknown community is an error, not an empty file
-    headers = {"content-disposition": f'attachment; filename="graph{written.suffix}"'}
-    return StreamingResponse(_encoded(first, pieces), 200, headers, written.media_type)
-
-
-async def _encoded(first: str, rest: AsyncGenerator[str, None]) -> AsyncIterator[bytes]:
-    yield first.encode("utf-8", "replace")
-    async with aclosing(rest):
-        async for piece in rest:
-            yield piece.encode("utf-8", "replace")
+    pieces = kb.export_graph(
+        format,
+        types=_listed(type),
+        communities=_listed(community),
+        filter=_FILTER_TYPE.validate_json(filter) if filter else None,
+    )
+    suffix, media_type = (_ZIP_SUFFIX, _ZIP_TYPE) if written.is_folder else (written.suffix, written.media_type)
+    return await download(pieces, media_type, f'attachment; filename="graph{suffix}"')
 
 
 def _box(text: str) -> Box | None:

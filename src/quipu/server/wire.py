@@ -1,8 +1,8 @@
 """Wire format: results as JSON, errors as problem details (RFC 9457), and streams of server-sent events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -129,6 +129,19 @@ def json_bytes(value: object) -> bytes:
 def json_response(value: object, status: int = 200) -> Response:
     """Return a result as a JSON response."""
     return Response(json_bytes(value), status, media_type="application/json")
+
+
+async def download(pieces: AsyncGenerator[bytes, None], media_type: str, disposition: str) -> StreamingResponse:
+    """Return a response with a file that is made piece by piece; an error before the first piece is raised here."""
+    first = await anext(pieces, b"")
+    return StreamingResponse(_chained(first, pieces), 200, {"content-disposition": disposition}, media_type)
+
+
+async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    yield first
+    async with aclosing(rest):
+        async for piece in rest:
+            yield piece
 
 
 def sent_event(event: str, value: object, id: str = "") -> bytes:  # noqa: A002 - the field's name in the standard

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import quipu
+from quipu.engine.graph_export import FORMATS
 from quipu.engine.graph_map import MapLevel, MapQuery
 
 KB = "/api/v1/workspaces/default"
@@ -138,14 +139,26 @@ async def test_a_map_shows_only_the_types_asked_for(client: httpx.AsyncClient) -
     assert set(people.json()["labels"]) == {"Ada Lovelace", "Charles Babbage"}
 
 
-@pytest.mark.parametrize("name", ["json", "graphml", "html"])
+@pytest.mark.parametrize("name", FORMATS)
 async def test_the_graph_is_saved_as_a_file(client: httpx.AsyncClient, index: Path, name: str) -> None:
     reply = await client.get(f"{KB}/graph/export?format={name}&type=Person")
-    assert reply.headers["content-disposition"] == f'attachment; filename="graph.{name}"'
+    suffix = ".zip" if FORMATS[name].is_folder else FORMATS[name].suffix
+    assert reply.headers["content-disposition"] == f'attachment; filename="graph{suffix}"'
     assert reply.headers["x-content-type-options"] == "nosniff"
     async with quipu.open(index) as kb:
-        assert reply.text == "".join([piece async for piece in kb.export_graph(name, types=["Person"])])
-    assert "Ada Lovelace" in reply.text
+        assert reply.content == b"".join([piece async for piece in kb.export_graph(name, types=["Person"])])
+    assert FORMATS[name].is_folder or "Ada Lovelace" in reply.text
+
+
+async def test_an_export_takes_the_filter_of_a_question(client: httpx.AsyncClient) -> None:
+    everything = (await client.get(f"{KB}/graph/export")).json()["nodes"]
+    nothing = await client.get(f"{KB}/graph/export", params={"filter": '{"exclude": ["*"]}'})
+    assert everything
+    assert nothing.json()["nodes"] == []
+    for wrong in ("{", "[]", '{"documents": "a"}', '{"where": [{"field": "year"}]}'):
+        reply = await client.get(f"{KB}/graph/export", params={"filter": wrong})
+        assert reply.status_code == 422, wrong
+        assert reply.json()["detail"]
 
 
 async def test_a_graph_that_is_given_as_data_is_added_once(client: httpx.AsyncClient) -> None:

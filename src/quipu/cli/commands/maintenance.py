@@ -1,18 +1,14 @@
-"""Maintenance of an index: `quipu verify`, `dump`, `export`, `reembed` and `purge`."""
+"""Maintenance of an index: `quipu verify`, `dump`, `reembed` and `purge`."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
-from quipu.atomic_file import remove_files, replace_atomically
 from quipu.cli.options import QuipuCommand, budget_option, load_settings, with_engine
 from quipu.cli.output import emit, styled
 from quipu.cli.progress import progress
-from quipu.engine.graph_export import FORMATS
-from quipu.errors import InvalidInput, NotFound
 from quipu.text.formatting import format_count
 from quipu.text.unicode import clean_json
 
@@ -55,46 +51,6 @@ async def _print_lines(engine: "Quipu") -> None:
     is_terminal = sys.stdout.isatty()
     async for line in engine.dump():
         click.echo(clean_json(line) if is_terminal else line)
-
-
-@click.command(
-    "export",
-    cls=QuipuCommand,
-    examples=("quipu export graph.html", "quipu export people.graphml --type Person", "quipu export g.json"),
-)
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--format", "format_name", type=click.Choice(list(FORMATS)), help="By default, as FILE ends.")
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only entities of this type; more than once: any.")
-@click.option("--community", "communities", multiple=True, metavar="ID", help="Only entities of this community.")
-def export(file: Path, format_name: str | None, types: tuple[str, ...], communities: tuple[str, ...]) -> None:
-    """Write the graph to a file: a page to look at, GraphML or JSON.
-
-    html is one page that needs no server and loads nothing: the map and a list, with descriptions, relations and
-    quotes from the documents. It holds the 10,000 entities with the most relations. graphml is for Gephi, Cytoscape,
-    yEd and networkx; json has nodes and edges as networkx and D3 read them.
-    """
-    name = format_name or {written.suffix: name for name, written in FORMATS.items()}.get(file.suffix.lower())
-    if name is None:
-        raise InvalidInput(f"The name {file.name!r} says no format.", remedy=f"Add --format: {', '.join(FORMATS)}.")
-
-    if not file.absolute().parent.is_dir():
-        raise NotFound(f"There is no folder {str(file.parent)!r}.", remedy="Create it, or name another file.")
-    unfinished = file.with_name(f".{file.name}.unfinished")
-
-    async def write(engine: "Quipu") -> int:
-        try:
-            with replace_atomically(file, unfinished) as opened:
-                async for piece in engine.export_graph(name, types=types, communities=communities):
-                    opened.write(piece.encode("utf-8", "replace"))
-                return opened.tell()
-        finally:
-            remove_files([unfinished])
-
-    emit({"file": str(file), "format": name, "bytes": with_engine(write)}, _render_export)
-
-
-def _render_export(console: Console, result: dict[str, object]) -> None:
-    console.print(f"{result['file']}: {result['bytes']:,} bytes of {result['format']}.")
 
 
 @click.command("reembed", cls=QuipuCommand, examples=("quipu reembed",))
