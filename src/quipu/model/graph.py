@@ -275,6 +275,9 @@ def top_keywords(counts: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda keyword: (-counts[keyword], keyword))[:MAX_RELATION_KEYWORDS])
 
 
+MAX_WEIGHT = 1e9  # of one relation in one text: a sum over millions of texts is still a 64-bit number
+
+
 def weight_to_thousandths(weight: float) -> int:
     """Return a weight in thousandths. Integer sums are exact in any order."""
     return round(weight * 1000)

@@ -184,3 +184,10 @@ async def test_a_graph_that_cannot_be_read_is_refused_with_the_place(client: htt
     response = await client.post(f"{KB}/graph", json={"entities": entities})
     assert response.status_code == 422
     assert "`entity_name` of item 2 of `entities`" in response.text
+
+
+async def test_a_weight_beyond_all_measure_is_refused(client: httpx.AsyncClient) -> None:
+    relation = {"src_id": "Ada", "tgt_id": "Bob", "description": "friends", "weight": 1e308}
+    response = await client.post(f"{KB}/graph", json={"relationships": [relation]})
+    assert response.status_code == 422, response.text
+    assert response.json()["errors"][0]["field"] == "relationships.0.weight"

@@ -12,7 +12,7 @@ from quipu.errors import InvalidInput
 from quipu.ingest.graph_import.lines import RelationLine, entity_type, first_fault, read_whole
 from quipu.model.document import SourceDocument
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
-from quipu.model.graph import UNKNOWN_TYPE
+from quipu.model.graph import MAX_WEIGHT, UNKNOWN_TYPE
 from quipu.model.ids import digest
 from quipu.model.imported_graph import ImportedChunk, ImportedExtraction, ImportedGraph
 from quipu.text.formatting import format_count
@@ -56,7 +56,7 @@ class CustomRelation(_Record):
     tgt_id: _FilledText
     description: str | None = None
     keywords: list[str] | str = ""
-    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    weight: float = Field(default=1.0, gt=0, le=MAX_WEIGHT)
     source_id: str | int | None = None
 
 

@@ -19,6 +19,7 @@ from quipu.ingest.graph_import.graphml import GraphmlEdge, GraphmlNode, read_gra
 from quipu.ingest.graph_import.lines import entity_type, read_whole
 from quipu.model.document import SourceDocument
 from quipu.model.extraction import ExtractedEntity, ExtractedRelation
+from quipu.model.graph import MAX_WEIGHT
 from quipu.model.ids import digest
 from quipu.model.imported_graph import ImportedChunk, ImportedExtraction, ImportedGraph
 from quipu.text.formatting import format_count
@@ -211,9 +212,10 @@ class _SourceReader:
             weight = float(text)
         except ValueError:
             weight = -1.0
-        if not 0 < weight < float("inf"):
+        if not 0 < weight <= MAX_WEIGHT:
             raise InvalidInput(
-                f"{self.folder / GRAPH_FILE}, line {edge.line}: the weight {text[:40]!r} is not a positive number.",
+                f"{self.folder / GRAPH_FILE}, line {edge.line}: the weight {text[:40]!r} is not a number "
+                f"above 0, and at most {MAX_WEIGHT:,.0f}.",
                 remedy="Correct the file.",
             )
         return weight

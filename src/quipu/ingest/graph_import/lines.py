@@ -9,7 +9,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from quipu.errors import InvalidInput
 from quipu.model.cluster import Finding
 from quipu.model.extraction import ExtractedClaim, ExtractedEntity, ExtractedRelation
-from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
+from quipu.model.graph import MAX_WEIGHT, OTHER_TYPE, UNKNOWN_TYPE
 from quipu.model.imported_graph import ImportedClaim, ImportedCommunity, ImportedExtraction, ImportedReport
 from quipu.text.names import entity_key
 
@@ -78,7 +78,7 @@ class RelationLine(_Line):
     target: str = Field(min_length=1)
     description: str = ""
     keywords: list[str] | str = []
-    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    weight: float = Field(default=1.0, gt=0, le=MAX_WEIGHT)
 
     def relation(self) -> ExtractedRelation:
         """Return the relation."""
