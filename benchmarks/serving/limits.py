@@ -1,18 +1,23 @@
 """Limits: what Quipu's server takes beside questions: work in the background, open streams, uploads, workspaces."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
+from statistics import median
 
+import quipu
 from benchmarks.serving.load import WORKSPACE, Api, asking, documents, measure
 from benchmarks.serving.model import HELD
-from benchmarks.serving.processes import Server, model_server, quipu_server
+from benchmarks.serving.processes import Server, model_server, quipu_server, quipu_settings
 from benchmarks.speed import workload
+from quipu.engine import Quipu
 
 N_CHUNKS = 200
 N_INDEXED = 1_000
 N_QUESTIONS = 200
+_TURN = 20
 N_STREAMS = 500
 UPLOAD_MIB = 200
 N_WORKSPACES = 100
@@ -37,6 +42,27 @@ async def indexing(api: Api) -> None:
     _print_row("a question, idle, p95", f"{idle.p95_ms:.0f} ms", "")
     what = f"the same while {N_INDEXED:,} documents are indexed, median of {len(loads)} runs of 50"
     _print_row(what, f"{busy:.0f} ms, {busy / idle.p95_ms:.1f} times", "<= 2 times")
+
+
+async def overhead(api: Api, kb: Quipu) -> None:
+    """Print the CPU of a question over HTTP, and of the same call of the engine, in turns on one index."""
+    await api.index(documents(N_CHUNKS))
+    questions = workload.Texts().questions(N_QUESTIONS)
+    http_ms, engine_ms = list[float](), list[float]()
+    for start in range(-_TURN, N_QUESTIONS, _TURN):  # the first turn warms up
+        asked = questions[max(start, 0) :][:_TURN]
+        load = await measure(api.context, asked, 1, api.server)
+        used_s = time.process_time()
+        for question in asked:
+            await kb.query(question, strategy="mix", with_answer=False)
+        used_s = time.process_time() - used_s
+        if start >= 0:
+            http_ms.append(load.cpu_ms)
+            engine_ms.append(1_000 * used_s / len(asked))
+    more_ms = median(over - own for over, own in zip(http_ms, engine_ms, strict=True))
+    _print_row("a context, CPU of the engine's call", f"{median(engine_ms):.1f} ms", "")
+    what = f"more over HTTP, median of {len(http_ms)} turns of {_TURN}"
+    _print_row(what, f"{more_ms:.1f} ms, {min(http_ms):.1f} against {min(engine_ms):.1f} at best", "<= 1 ms")
 
 
 async def streams(api: Api) -> None:
@@ -96,6 +122,7 @@ async def upload(api: Api) -> None:
 async def workspaces(api: Api) -> None:
     """Print what it takes to open each of many workspaces, and to keep them open; a server before this made them."""
     cpu_s = 0.0
+    await _wait_until_idle(api.server)
     for number in range(N_WORKSPACES):
         if number == 1:  # the first one imports what all need
             cpu_s = api.server.cpu_s()
@@ -103,6 +130,15 @@ async def workspaces(api: Api) -> None:
     used_ms = 1_000 * (api.server.cpu_s() - cpu_s) / (N_WORKSPACES - 1)
     _print_row("CPU to open a workspace", f"{used_ms:.0f} ms", "<= 30 ms")
     _print_row(f"memory with {N_WORKSPACES} workspaces open", f"{api.server.memory_kb() / 1_024:.0f} MiB", "<= 200 MB")
+
+
+async def _wait_until_idle(server: Server) -> None:
+    """Wait until the server uses little CPU: when it starts, it looks into every workspace for work that was left."""
+    for _ in range(60):
+        used_s = server.cpu_s()
+        await asyncio.sleep(1)
+        if server.cpu_s() - used_s < 0.05:
+            return
 
 
 async def _create_workspaces(api: Api) -> None:
@@ -131,6 +167,15 @@ async def _ask(run: Step, server: Server) -> None:
         await run(api)
 
 
+def _overhead(folder: Path) -> None:
+    async def run(server: Server, model: str) -> None:
+        async with asking(server) as api, quipu.open(folder / "index", **quipu_settings(model)) as kb:
+            await overhead(api, kb)
+
+    with model_server() as model, quipu_server(folder, model) as server:
+        asyncio.run(run(server, model))
+
+
 def _upload(folder: Path) -> None:
     with quipu_server(folder, "", "--max-upload", str(UPLOAD_MIB + 1)) as server:
         asyncio.run(_ask(upload, server))
@@ -143,6 +188,7 @@ def _workspaces(folder: Path) -> None:
 
 
 STEPS: Mapping[str, Callable[[Path], None]] = {
+    "overhead": _overhead,
     "indexing": _with_model(indexing),
     "streams": _with_model(streams),
     "upload": _upload,

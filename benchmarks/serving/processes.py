@@ -62,24 +62,29 @@ def model_server() -> Iterator[str]:
             process.kill()
 
 
+def quipu_settings(model: str) -> dict[str, str]:
+    """Return the settings of Quipu with the scripted model and chunks as long as LightRAG's."""
+    return {
+        "llm": "custom/scripted",
+        "llm_base_url": model,
+        "embedder": "openai",
+        "embedder_model": "custom/scripted",
+        "embedder_base_url": model,
+        "chunker": "fixed",
+        "chunk_tokens": str(_CHUNK_TOKENS),
+        "chunk_overlap": str(_OVERLAP_TOKENS),
+        "max_gleaning": "0",
+    }
+
+
 @contextmanager
 def quipu_server(folder: Path, model: str, *arguments: str) -> Iterator[Server]:
     """Run `quipu serve` during the block; `folder` holds its log, and its index unless `arguments` say otherwise."""
-    settings = {
-        "QUIPU_LLM": "custom/scripted",
-        "QUIPU_LLM_BASE_URL": model,
-        "QUIPU_EMBEDDER": "openai",
-        "QUIPU_EMBEDDER_MODEL": "custom/scripted",
-        "QUIPU_EMBEDDER_BASE_URL": model,
-        "QUIPU_CHUNKER": "fixed",
-        "QUIPU_CHUNK_TOKENS": str(_CHUNK_TOKENS),
-        "QUIPU_CHUNK_OVERLAP": str(_OVERLAP_TOKENS),
-        "QUIPU_MAX_GLEANING": "0",
-    }
+    settings = {f"QUIPU_{name.upper()}": value for name, value in quipu_settings(model).items()} if model else {}
     command = [sys.executable, "-m", "quipu"]
     command += ["--index", str(folder / "index"), "serve"] if "--root" not in arguments else ["serve"]
     command += ["--port", "0", *arguments]
-    environment = {**_kept_environment(), "PYTHONPATH": os.environ.get("PYTHONPATH", ""), **(settings if model else {})}
+    environment = {**_kept_environment(), "PYTHONPATH": os.environ.get("PYTHONPATH", ""), **settings}
     with _running(command, environment, folder) as process:
         yield Server(name="Quipu", address=_printed_address(folder, process), process_id=process.pid)
 

@@ -12,7 +12,9 @@ import os
 import secrets
 import time
 from array import array
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -199,6 +201,32 @@ def shared_buckets(path: Path) -> tuple[Buckets, Buckets]:
     with path.open("r+b") as file:
         numbers = memoryview(mmap.mmap(file.fileno(), size)).cast("d")
     return numbers[:N_BUCKETS], numbers[N_BUCKETS:]
+
+
+class OpenRequests:
+    """Counts the requests of each sender that are open now, streams too, so that others find a connection."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._n_by_sender: Counter[str] = Counter()
+
+    @contextmanager
+    def counted(self, sender: str) -> Iterator[None]:
+        """Count a request during the block. Raises RequestRefused (429) where the sender has too many open."""
+        if self._n_by_sender[sender] >= self._most:
+            raise RequestRefused(
+                429,
+                f"More than {self._most:,} requests of this key are open at once.",
+                remedy="Wait for replies, or close streams.",
+                headers={"retry-after": "1"},
+            )
+        self._n_by_sender[sender] += 1
+        try:
+            yield
+        finally:
+            self._n_by_sender[sender] -= 1
+            if not self._n_by_sender[sender]:
+                del self._n_by_sender[sender]
 
 
 class Access:

@@ -114,10 +114,10 @@ async def ready(call: Call) -> Health:
 @operation("GET", "/metrics", Permission.READ, media_type="text/plain")
 async def metrics(call: Call) -> Response:
     """Return what this process counted, in the format of Prometheus: requests, stages, cost, and open workspaces."""
-    for name, kb in call.server.workspaces.open_engines():
-        if call.caller.opens(name):
-            call.server.metrics.set_status(name, await kb.status())
-    return Response(call.server.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    engines = call.server.workspaces.open_engines()
+    status_by_workspace = {name: await kb.status() for name, kb in engines if call.caller.opens(name)}
+    text = call.server.metrics.text(status_by_workspace)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @operation("GET", "/api/v1/version", Permission.READ)
@@ -150,7 +150,7 @@ async def delete_workspace(call: Call, workspace: str) -> WorkspaceName:
 class SessionKey(WireBody):
     """The key of a person who uses the page."""
 
-    key: str
+    key: str = Field(max_length=200)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,11 @@ import secrets
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -48,21 +50,24 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 _log = logging.getLogger(__name__)
 # Nothing of the server may be framed, guessed to be another type, or load code from elsewhere.
-SECURITY_HEADERS = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-resource-policy": "same-origin",
-    "content-security-policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'",
-}
+_SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"content-security-policy", b"default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"),
+)
 
 
 def make_app(server: ServerComponents) -> Starlette:
     """Return the ASGI application that serves these workspaces; it closes them when it ends."""
 
+    @cache  # it takes long to make, and needs no key
+    def description() -> dict[str, Any]:
+        return openapi_document(OPERATIONS, quipu.__version__)
+
     async def openapi(request: Request) -> Response:
-        document = openapi_document(OPERATIONS, quipu.__version__)
-        return json_response(document | {"servers": [{"url": request.scope["root_path"] or "/"}]})
+        return json_response(description() | {"servers": [{"url": request.scope["root_path"] or "/"}]})
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -125,10 +130,9 @@ class _RequestGuard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["x-request-id"] = request_id
-                for name, value in SECURITY_HEADERS.items():
-                    headers.setdefault(name, value)
+                own = {name for name, _ in message["headers"]}
+                others = [header for header in _SECURITY_HEADERS if header[0] not in own]
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode()), *others]
             await send(message)
 
         try:
@@ -152,7 +156,7 @@ class _RequestGuard:
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         """Count and log a request: its operation, never its path, its parameters or its key."""
         endpoint = scope.get("endpoint")
-        operation = endpoint.name if isinstance(endpoint, OperationEndpoint) else "none"
+        operation = endpoint.name if isinstance(endpoint, OperationEndpoint | McpEndpoint) else "none"
         self._server.metrics.count_request(operation, status, seconds)
         _log.info(
             "request",

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from starlette.requests import Request
 
 from quipu.errors import QuipuError
-from quipu.server.access import KEYS_FILE, Access, KeyFile, RateLimit, shared_buckets
+from quipu.server.access import KEYS_FILE, Access, KeyFile, OpenRequests, RateLimit, shared_buckets
 from quipu.server.events import Watches
 from quipu.server.job_process import JobProcess
 from quipu.server.job_runners import JobRunners
@@ -38,7 +38,8 @@ class ServerOptions:
     """How a server listens and what it allows. `hosts` are the names in Host headers that it answers to.
 
     `prefix` is the sub-path below which clients reach it, as in "/quipu"; "" for none, or as X-Forwarded-Prefix says.
-    `calls_per_minute` is the limit of each key, `failures_per_minute` that of wrong keys from one address. A body must
+    `calls_per_minute` is the limit of each key, `failures_per_minute` that of wrong keys from one address. A process
+    has at most `max_connections`, and a key `max_open_requests` of them at once. A body must
     arrive within `body_s` seconds, and a reply that is not streamed must be ready after `reply_s`. When the server is
     asked to end, open streams have `graceful_s`. With `log_json`, every request is logged on stderr as a line of JSON.
     With `mcp_may_write`, a tool may change documents for a key that may. With `work_apart`, the work of jobs and large
@@ -54,6 +55,7 @@ class ServerOptions:
     calls_per_minute: float = 6_000
     failures_per_minute: float = 60
     max_connections: int = 2_000
+    max_open_requests: int = 1_000
     body_s: float = 30
     reply_s: float = 600
     graceful_s: int = 5
@@ -75,6 +77,7 @@ class ServerComponents:
     access: Access
     jobs: JobRunners
     watches: Watches
+    open_requests: OpenRequests
     job_process: JobProcess | None = None
     metrics: Metrics = field(default_factory=Metrics)
     page: Page = field(default_factory=Page)
@@ -100,6 +103,7 @@ class ServerComponents:
             access=access,
             jobs=JobRunners(workspaces, job_process.work if job_process else None),
             watches=Watches(workspaces),
+            open_requests=OpenRequests(options.max_open_requests),
             job_process=job_process,
             options=options,
         )

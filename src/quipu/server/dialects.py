@@ -8,10 +8,10 @@ import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.requests import Request
 
 from quipu.errors import InvalidInput, NotFound
@@ -29,6 +29,10 @@ _MODEL = re.compile(r"(?:([^/]+)/)?quipu(?:-([a-z_]+))?(?::latest)?")
 _PREFIX = re.compile(r"\s*/([a-z_]*)(\[[^\]]*\])?(?:\s+|$)", re.IGNORECASE)
 _MARK = re.compile(r"\[(\d+(?:, ?\d+)*)\]")
 _TASK = re.compile(r"<chat_history>\s*USER:")  # a prompt of Open WebUI for a title or tags, not a question
+
+
+# What is embedded at once: one text or several, as many as OpenAI takes.
+EmbeddedTexts: TypeAlias = str | Annotated[list[str], Field(max_length=2_048)]
 
 
 class OpenBody(BaseModel):

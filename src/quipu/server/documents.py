@@ -13,7 +13,7 @@ from urllib.parse import quote
 from pydantic import Field
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
-from starlette.formparsers import MultiPartException
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -225,8 +225,9 @@ async def _uploaded(call: Call) -> tuple[list[SourceDocument], list[tuple[str, s
                     sources.append(await asyncio.to_thread(_source, name, await file.read(), metadata))
                 except InvalidInput as error:
                     unreadable.append((name, str(error)))
-    except MultiPartException as error:
-        raise RequestRefused(400, f"The body is not multipart/form-data: {error.message}") from None
+    except HTTPException as error:  # starlette's, for a form that it cannot read
+        message = f"The body cannot be read as multipart/form-data: {error.detail}"
+        raise RequestRefused(400, message, remedy=f"Send a form with at most {_MAX_FILES:,} files.") from None
     if not files:
         raise InvalidInput("There are no files.", remedy="Send them as parts named `files`.")
     return sources, unreadable

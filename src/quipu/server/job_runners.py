@@ -16,7 +16,7 @@ from pathlib import Path
 
 from quipu.engine import Quipu
 from quipu.errors import QuipuError
-from quipu.model.document import DocumentStatus
+from quipu.model.document import DocumentListing, DocumentStatus
 from quipu.model.event import Event, EventSink, Progress
 from quipu.model.usage import UsageRow, total
 from quipu.server.workspaces import Workspaces
@@ -176,11 +176,11 @@ class JobRunners:
         """Continue the work that an earlier process left in any workspace."""
         for name in self._workspaces.names():
             try:
-                async with self._workspaces.use(name) as kb:
+                async with self._workspaces.look_into(name) as kb:
                     state = await self._workspaces.state(name)
-                    is_waiting = any(n for status, n in (await kb.status()).jobs if status in WAITING)
-                    unfinished = await asyncio.to_thread(partial(state.jobs, is_unfinished=True))
-                    if is_waiting or unfinished:
+                    waiting = await kb.documents(DocumentListing(statuses=WAITING, k=1))
+                    unfinished = await asyncio.to_thread(partial(state.jobs, is_unfinished=True, k=1))
+                    if waiting or unfinished:
                         self.start(name)
             except (QuipuError, OSError) as error:
                 _log.warning("the workspace %s cannot be opened: %s", name, error)

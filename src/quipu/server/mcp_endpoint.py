@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from quipu.engine import Quipu
 from quipu.errors import QuipuError
@@ -16,7 +16,7 @@ from quipu.server.access import Permission, check_origin, unknown_workspace
 from quipu.server.components import ServerComponents
 from quipu.server.dialects import document_url
 from quipu.server.mcp_results import IndexForTools, document_uri
-from quipu.server.operations import Call
+from quipu.server.operations import Call, read_body
 from quipu.server.wire import RequestRefused, headers_of, problem_response
 from quipu.server.workspaces import ONLY_WORKSPACE
 
@@ -33,6 +33,8 @@ class McpEndpoint:
     Keys, permissions, limits and checks of the sender are those of the REST API. The library is imported, and its
     session manager started, by the first request. A session is one request, so any worker process can answer.
     """
+
+    name = "mcp"  # in the log and in metrics
 
     def __init__(self, server: ServerComponents) -> None:
         self._server = server
@@ -53,15 +55,16 @@ class McpEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a message of the protocol, or a problem where its sender may not use the workspace."""
-        request = Request(scope, receive)
+        request, options = Request(scope, receive), self._server.options
         try:
-            scope[_CALL] = self._checked(request)
-            manager = await self._started()
+            scope[_CALL] = call = self._checked(request)
+            with self._server.open_requests.counted(call.caller.id):
+                body = await read_body(request, options.max_body_bytes, options.body_s)
+                manager = await self._started()
+                await manager.handle_request(scope, _received(body, receive), send)
         except (QuipuError, RequestRefused) as error:
             response = problem_response(self._server.problem(error, request), headers_of(error))
             await response(scope, receive, send)
-            return
-        await manager.handle_request(scope, receive, send)
 
     def _checked(self, request: Request) -> Call:
         check_origin(request)
@@ -106,6 +109,16 @@ class McpEndpoint:
                 link=partial(document_url, call.request, call.workspace),
                 check_write=partial(self._server.access.check, call.caller, Permission.WRITE, call.workspace),
             )
+
+
+def _received(body: bytes, receive: Receive) -> Receive:
+    """Return what receives a body that was read already, and then what follows it: that the client is gone."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_again
 
 
 async def serve_over_stdio(kb: Quipu, *, may_write: bool) -> None:

@@ -1,5 +1,7 @@
 """Metrics: what a server counts, in the text format of Prometheus. Nothing of a question or document is in them."""
 
+from collections.abc import Mapping
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from quipu.model.answer import Answer
@@ -40,17 +42,6 @@ class Metrics:
             "quipu_answer_cost", "Cost of answers in the setting currency, by model.", ["model"],
             registry=self._registry,
         )  # fmt: skip
-        self._documents = Gauge(
-            "quipu_documents", "Documents that can be queried, by workspace.", ["workspace"], registry=self._registry
-        )
-        self._jobs = Gauge(
-            "quipu_jobs", "Documents that wait, are worked on or failed.", ["workspace", "status"],
-            registry=self._registry,
-        )  # fmt: skip
-        self._waiting = Gauge(
-            "quipu_questions_waiting", "Questions that wait while others search.", ["workspace"],
-            registry=self._registry,
-        )  # fmt: skip
 
     def count_request(self, operation: str, status: int, seconds: float) -> None:
         """Count a request that has ended."""
@@ -67,13 +58,24 @@ class Metrics:
             self._tokens.labels(row.model, "out").inc(row.tokens.output)
             self._cost.labels(row.model).inc(row.cost / MICRO)
 
-    def set_status(self, workspace: str, status: IndexStatus) -> None:
-        """Set the size of an index, of its queue, and of the queue of its questions."""
-        self._documents.labels(workspace).set(status.n_documents)
-        self._waiting.labels(workspace).set(status.n_questions_waiting)
-        for name, n_documents in status.jobs:
-            self._jobs.labels(workspace, name).set(n_documents)
+    def text(self, status_by_workspace: Mapping[str, IndexStatus]) -> bytes:
+        """Return what was counted, and the state of these workspaces alone: a key learns nothing of others."""
+        return generate_latest(self._registry) + generate_latest(_states(status_by_workspace))
 
-    def text(self) -> bytes:
-        """Return all metrics as text."""
-        return generate_latest(self._registry)
+
+def _states(status_by_workspace: Mapping[str, IndexStatus]) -> CollectorRegistry:
+    """Return the size of each index, of its queue, and of the queue of its questions."""
+    registry = CollectorRegistry()
+    documents = Gauge("quipu_documents", "Documents that can be queried.", ["workspace"], registry=registry)
+    jobs = Gauge(
+        "quipu_jobs", "Documents that wait, are worked on or failed.", ["workspace", "status"], registry=registry
+    )
+    waiting = Gauge(
+        "quipu_questions_waiting", "Questions that wait while others search.", ["workspace"], registry=registry
+    )
+    for workspace, status in status_by_workspace.items():
+        documents.labels(workspace).set(status.n_documents)
+        waiting.labels(workspace).set(status.n_questions_waiting)
+        for name, n_documents in status.jobs:
+            jobs.labels(workspace, name).set(n_documents)
+    return registry

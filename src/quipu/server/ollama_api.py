@@ -15,6 +15,7 @@ from quipu.server.access import Permission
 from quipu.server.dialects import (
     ChatQuestion,
     ClientMessage,
+    EmbeddedTexts,
     OpenBody,
     ServedModel,
     answer_pieces,
@@ -63,7 +64,7 @@ class EmbedRequest(OpenBody):
     """A request for the vectors of texts."""
 
     model: str
-    input: str | list[str]
+    input: EmbeddedTexts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

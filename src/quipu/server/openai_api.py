@@ -15,6 +15,7 @@ from quipu.server.access import Permission
 from quipu.server.dialects import (
     ChatQuestion,
     ClientMessage,
+    EmbeddedTexts,
     OpenBody,
     ServedModel,
     answer_pieces,
@@ -70,7 +71,7 @@ class EmbeddingRequest(OpenBody):
     """A request for the vectors of texts; `dimensions`, if it is given, must be what the embedder makes."""
 
     model: str
-    input: str | list[str]
+    input: EmbeddedTexts
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
 

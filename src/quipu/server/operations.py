@@ -174,11 +174,12 @@ class OperationEndpoint:
         request = Request(scope, receive)
         try:
             call = self._checked(request)
-            if "kb" not in self._operation.hints:
-                await self._respond(call, None, send)
-                return
-            async with self._server.workspaces.use(call.workspace) as kb:
-                await self._respond(call, kb, send)
+            with self._server.open_requests.counted(call.caller.id):
+                if "kb" in self._operation.hints:
+                    async with self._server.workspaces.use(call.workspace) as kb:
+                        await self._respond(call, kb, send)
+                else:
+                    await self._respond(call, None, send)
         except Exception as error:
             self._server.report(error, request)
             response = self._operation.render_error(self._server.problem(error, request), headers_of(error))
@@ -195,21 +196,25 @@ class OperationEndpoint:
         return Call(request=request, server=self._server, caller=caller, workspace=workspace)
 
     async def _respond(self, call: Call, kb: Quipu | None, send: Send) -> None:
-        request, reply_s = call.request, self._server.options.reply_s
-        arguments = await self._arguments(request)
-        for name, value in (("kb", kb), ("call", call)):
-            if name in self._operation.hints:
-                arguments[name] = value
-        work = self._work(call, arguments)
+        request, arguments = call.request, await self._arguments(call.request)
+        context = {"kb": kb, "call": call}
+        arguments |= {name: value for name, value in context.items() if name in self._operation.hints}
+        result = await self._result(call, arguments)
+        response = result if isinstance(result, Response) else json_response(result, self._operation.status)
+        await response(request.scope, request.receive, send)
+
+    async def _result(self, call: Call, arguments: Mapping[str, Any]) -> object:
+        """Return what the function returns; raises RequestRefused if it takes too long, or nobody waits any more."""
+        if arguments.keys().isdisjoint(("kb", "call")):  # it asks nobody, as /health: there is nothing to wait for
+            return await self._operation.function(**arguments)
+        work, reply_s = self._work(call, arguments), self._server.options.reply_s
         try:
             async with asyncio.timeout(reply_s):
-                result = await (work if self._operation.reads_body else _unless_disconnected(work, request))
+                return await (work if self._operation.reads_body else _unless_disconnected(work, call.request))
         except TimeoutError:
             raise RequestRefused(
                 504, f"No reply was ready after {reply_s:g} seconds.", remedy="Try a stream."
             ) from None
-        response = result if isinstance(result, Response) else json_response(result, self._operation.status)
-        await response(request.scope, request.receive, send)
 
     def _work(self, call: Call, arguments: Mapping[str, Any]) -> Awaitable[object]:
         """Return what does the work, once for each Idempotency-Key where the operation allows one."""
@@ -236,7 +241,7 @@ class OperationEndpoint:
             if not self._operation.takes_any_type:
                 _check_media_type(request)
             arguments["body"] = self._operation.body.validate_json(
-                await _read_body(request, self._server.options.max_body_bytes, self._server.options.body_s)
+                await read_body(request, self._server.options.max_body_bytes, self._server.options.body_s)
             )
         return arguments
 
@@ -247,11 +252,12 @@ async def once(call: Call, digest: str, respond: Callable[[], Awaitable[Response
     `digest` is that of the request. Raises RequestRefused for a key that another request has used, and while the first
     one is not answered. A request that fails leaves its key free.
     """
-    key = call.request.headers.get("idempotency-key", "")
-    if len(key) > _MAX_KEY_CHARS:
+    sent = call.request.headers.get("idempotency-key", "")
+    if len(sent) > _MAX_KEY_CHARS:
         raise RequestRefused(422, f"The Idempotency-Key is longer than {_MAX_KEY_CHARS} characters.")
-    if not key:
+    if not sent:
         return await respond()
+    key = f"{call.caller.id} {sent}"  # what one sender did is nothing to another
     state, now = await call.server.workspaces.state(call.workspace), time.time()
     reserved = StoredReply(key=key, digest=digest, status=0, body=b"", created=now)
     if not await asyncio.to_thread(state.add_reply, reserved, now - _IDEMPOTENT_S):
@@ -302,7 +308,7 @@ def limited(request: Request, max_bytes: int, remedy: str) -> Request:
     return Request(request.scope, receive)
 
 
-async def _read_body(request: Request, max_bytes: int, max_s: float) -> bytes:
+async def read_body(request: Request, max_bytes: int, max_s: float) -> bytes:
     """Return the body of a request; raises RequestRefused if it is larger than `max_bytes`, or late."""
     try:
         async with asyncio.timeout(max_s):

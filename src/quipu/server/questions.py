@@ -20,6 +20,7 @@ from quipu.server.operations import Call, WireBody, operation, operations_of
 from quipu.server.wire import event_stream, sent_event
 
 WORKSPACE = "/api/v1/workspaces/{workspace}"
+_MAX_COST = "max_cost"  # an option of every question, and the setting of its default
 
 
 def _question_fields() -> Mapping[str, Any]:
@@ -146,7 +147,7 @@ def question_options(call: Call, body: Question) -> dict[str, Any]:
     options = {name: getattr(body, name) for name in sorted(names)}
     if options.get("auto_refresh"):
         call.server.access.check(call.caller, Permission.WRITE, call.workspace)
-    limit = call.server.workspaces.settings(call.workspace).query("").max_cost
+    limit: float = getattr(call.server.workspaces.settings(call.workspace), _MAX_COST)
     if limit:
         options["max_cost"] = min(options.get("max_cost") or limit, limit)
     return options

@@ -104,6 +104,15 @@ class Workspaces:
             yield workspace.engine
 
     @asynccontextmanager
+    async def look_into(self, name: str) -> AsyncIterator[Quipu]:
+        """Keep an engine open as `use`, but close it again if it was opened for this: most are not asked for soon."""
+        was_open = name in self._open
+        async with self._using(name) as workspace:
+            yield workspace.engine
+        if not was_open and self.may_change and not workspace.n_users and self._open.get(name) is workspace:
+            await self._open.pop(name).engine.close()
+
+    @asynccontextmanager
     async def _using(self, name: str) -> AsyncIterator[_OpenWorkspace]:
         workspace = await self._opened(name)
         try:

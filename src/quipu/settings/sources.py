@@ -4,6 +4,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def gather_values(kind: type[BaseSettings], arguments: Mapping[str, SettingValue
     values = {
         name: SourcedValue(value=value, origin="argument") for name, value in arguments.items() if value is not None
     }
-    for name, value in _read_environment(kind).items():
+    for name, value in _read_environment(kind, _variables()).items():
         values.setdefault(name, SourcedValue(value=value, origin=f"environment {ENVIRONMENT_PREFIX}{name.upper()}"))
     file = _config_file(kind, values)
     if file is not None:
@@ -110,8 +111,17 @@ def gather_values(kind: type[BaseSettings], arguments: Mapping[str, SettingValue
     return values
 
 
-def _read_environment(kind: type[BaseSettings]) -> dict[str, Any]:
-    """Return the variables that are settings, of `kind` or of a strategy."""
+def _variables() -> frozenset[tuple[str, str]]:
+    """Return the QUIPU_* variables with their values."""
+    return frozenset(part for part in os.environ.items() if part[0].upper().startswith(ENVIRONMENT_PREFIX))
+
+
+@lru_cache(maxsize=8)
+def _read_environment(kind: type[BaseSettings], _variables: frozenset[tuple[str, str]]) -> Mapping[str, Any]:
+    """Return the variables that are settings, of `kind` or of a strategy; a server that opens many indexes reads once.
+
+    The variables are given because the settings follow from them.
+    """
     of_strategies = EnvSettingsSource(strategy_settings())() if other_variables(list(kind.model_fields)) else {}
     return EnvSettingsSource(kind)() | of_strategies
 

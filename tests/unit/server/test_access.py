@@ -1,5 +1,6 @@
 """Who may call: keys, what they allow, cookies, other sites, and too many calls."""
 
+import asyncio
 import os
 import re
 import stat
@@ -247,3 +248,49 @@ async def test_questions_of_others_are_shown_to_an_admin_only(
     assert (row["subject"], row["n_calls"]) == ("", 2)
     assert len((await client.get(f"{KB}/usage", headers=authorize("admin"))).json()) == 2
     assert len((await client.get(f"{KB}/usage?subjects=false", headers=authorize("admin"))).json()) == 1
+
+
+async def test_metrics_of_a_key_name_no_workspace_that_it_does_not_open(tmp_path: Path) -> None:
+    admin = KeyFile(tmp_path / KEYS_FILE).create("all", Permission.ADMIN).text
+    async with client_of_one_of_two(tmp_path) as client:
+        everything = (await client.get("/metrics", headers={"authorization": f"Bearer {admin}"})).text
+        assert 'quipu_documents{workspace="a"}' in everything
+        assert 'quipu_documents{workspace="b"}' in everything
+        own = (await client.get("/metrics")).text
+    assert 'quipu_documents{workspace="a"}' in own
+    assert 'workspace="b"' not in own
+
+
+async def test_two_keys_may_use_the_same_idempotency_key(client: httpx.AsyncClient, authorize: Authorize) -> None:
+    """Otherwise a key could learn what another one sent, or take its Idempotency-Keys."""
+    first, second = authorize("write"), authorize("write")
+    for header, text in ((first, "One."), (second, "Two.")):
+        headers = {**header, "idempotency-key": "1"}
+        reply = await client.post(f"{KB}/texts", json={"text": text, "id": text}, headers=headers)
+        assert reply.status_code == 202, reply.text
+        assert "idempotent-replayed" not in reply.headers
+
+
+async def test_one_key_cannot_keep_all_connections(index: Path, authorize: Authorize) -> None:
+    server = ServerComponents.of(Workspaces(index=index), ServerOptions(max_open_requests=2))
+    greedy, other = authorize(), authorize()
+    has_begun, may_end = asyncio.Semaphore(0), asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        has_begun.release()
+        yield b"{"
+        await may_end.wait()
+        yield b'"question": "Who wrote?"}'
+
+    async with http_client(server) as client:
+        headers = greedy | {"content-type": "application/json"}
+        waiting = [asyncio.create_task(client.post(f"{KB}/query", content=body(), headers=headers)) for _ in range(2)]
+        for _ in waiting:
+            await has_begun.acquire()
+        refused = await client.get(f"{KB}/status", headers=greedy)
+        assert refused.status_code == 429
+        assert "open at once" in refused.json()["detail"]
+        assert (await client.get(f"{KB}/status", headers=other)).status_code == 200
+        may_end.set()
+        assert [reply.status_code for reply in await asyncio.gather(*waiting)] == [200, 200]
+        assert (await client.get(f"{KB}/status", headers=greedy)).status_code == 200

@@ -8,7 +8,7 @@ from typing import get_origin
 import httpx
 import pytest
 
-from quipu.server import ServerComponents, ServerOptions, Workspaces
+from quipu.server import ServerComponents, ServerOptions, Workspaces, app
 from quipu.server.app import OPERATIONS
 from quipu.server.openapi import openapi_document
 from tests.unit.server.conftest import http_client
@@ -345,3 +345,16 @@ async def test_a_sub_path_that_is_none_is_ignored(client: httpx.AsyncClient, pre
     client.headers["x-forwarded-prefix"] = prefix
     assert (await client.get("/api/v1/openapi.json")).json()["servers"] == [{"url": "/"}]
     assert (await client.get("/api/v1/version")).status_code == 200
+
+
+async def test_the_description_of_the_api_is_made_once(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs no key and takes long to make: a stranger could keep the server busy."""
+    first = (await client.get("/api/v1/openapi.json")).json()
+
+    def make(*_: object) -> None:
+        raise AssertionError("made again")
+
+    monkeypatch.setattr(app, "openapi_document", make)
+    assert (await client.get("/api/v1/openapi.json")).json() == first

@@ -262,3 +262,11 @@ def test_a_clients_prompt_for_a_title_reaches_the_model_without_evidence(
             assert "".join(part.message.content or "" for part in streamed) == "Letters of Ada"
             asked = [{"role": "user", "content": QUESTION}]
             assert client.chat("quipu:latest", asked).message.content.startswith("This prompt holds the letter.")
+
+
+def test_more_texts_than_openai_takes_are_refused_for_their_vectors(address: str) -> None:
+    body = {"model": "quipu", "input": ["a"] * 2_049}
+    for path in ("/v1/embeddings", "/api/embed"):
+        reply = httpx.post(f"{address}{path}", json=body)
+        assert reply.status_code == 422
+        assert "2048" in reply.text

@@ -353,3 +353,21 @@ async def test_an_upload_without_a_boundary_is_refused(client: httpx.AsyncClient
     response = await client.post(f"{KB}/documents", content=b"x", headers={"content-type": content_type})
     assert response.status_code == 400
     assert "boundary" in response.json()["detail"]
+
+
+PART = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.md"\r\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"--x\r\n" * 10, "multipart"),
+        (PART + b"X: y\r\n" * 10_000, "multipart"),
+        ((PART + b"\r\nx\r\n") * 1_001 + b"--x--", "files"),
+    ],
+)
+async def test_a_form_that_cannot_be_read_is_refused(client: httpx.AsyncClient, content: bytes, reason: str) -> None:
+    headers = {"content-type": "multipart/form-data; boundary=x"}
+    response = await client.post(f"{KB}/documents", content=content, headers=headers)
+    assert response.status_code == 400, response.text
+    assert reason in response.json()["detail"]

@@ -341,3 +341,18 @@ async def test_without_the_library_the_endpoint_says_how_to_install_it(
         reply = await called(client, "/mcp")
     assert reply.startswith("503")
     assert "pip install" in reply
+
+
+async def test_a_message_that_comes_too_slowly_or_is_too_large_is_refused(tmp_path: Path) -> None:
+    never = asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"{"
+        await never.wait()
+
+    options = ServerOptions(body_s=0.05, max_body_bytes=1_000)
+    async with served(ServerComponents.of(Workspaces(index=tmp_path), options)) as client:
+        late = await client.post("/mcp", content=slowly(), headers={"content-type": "application/json"})
+        assert late.status_code == 408
+        large = await client.post("/mcp", json={**CALL, "padding": "x" * 1_000})
+        assert large.status_code == 413

@@ -103,7 +103,7 @@ async def test_every_operation_replies_as_its_signature_says(
         reply = await client.request(operation.method, path, **request)
     assert reply.status_code == operation.status, reply.text
     name = operation.function.__name__
-    assert f'operation="{name}",status="{operation.status}"' in server.metrics.text().decode()  # and no other one
+    assert f'operation="{name}",status="{operation.status}"' in server.metrics.text({}).decode()  # and no other one
     if is_dataclass(result := operation.hints["return"]):
         assert reply.json().keys() == {field.name for field in fields(result)}
 

@@ -2,6 +2,7 @@
 
 import gzip
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -26,14 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def _client(tmp_path: Path, page: Page) -> httpx.AsyncClient:
-    components = ServerComponents.of(Workspaces(index=tmp_path / "index"))
-    server = ServerComponents(
-        workspaces=components.workspaces,
-        access=components.access,
-        jobs=components.jobs,
-        watches=components.watches,
-        page=page,
-    )
+    server = replace(ServerComponents.of(Workspaces(index=tmp_path / "index")), page=page)
     return httpx.AsyncClient(transport=httpx.ASGITransport(make_app(server)), base_url="http://localhost")
 
 

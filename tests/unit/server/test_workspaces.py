@@ -89,3 +89,22 @@ async def test_no_empty_index_takes_the_place_of_one_that_was_deleted(tmp_path: 
             pass
     assert not await asyncio.to_thread((tmp_path / "kb").exists)
     await workspaces.close()
+
+
+async def test_an_index_that_was_only_looked_into_is_closed_again(tmp_path: Path) -> None:
+    workspaces = Workspaces(root=tmp_path)
+    for name in ("a", "b"):
+        await workspaces.create(name)
+    await workspaces.close()
+    async with workspaces.use("a"):
+        pass
+    for name in ("a", "b"):
+        async with workspaces.look_into(name) as engine:
+            assert (await engine.status()).n_documents == 0
+    assert [name for name, _ in workspaces.open_engines()] == ["a"]
+    async with workspaces.look_into("b"), workspaces.use("b"):
+        pass
+    async with workspaces.use("b"), workspaces.look_into("b"):
+        pass
+    assert [name for name, _ in workspaces.open_engines()] == ["a", "b"]
+    await workspaces.close()
