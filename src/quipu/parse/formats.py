@@ -86,7 +86,7 @@ FORMATS: tuple[Format, ...] = (
         module="pdf",
         types=(("application/pdf", (".pdf",)),),
         signature="a PDF document",
-        keeps="pages, paragraphs, the outline as headings, title, author, dates; not running headers and page numbers",
+        keeps="pages, paragraphs, tables, outline as headings, title, author, dates; not running headers, page numbers",
     ),
     Format(
         name="Word",

@@ -11,7 +11,7 @@ from quipu.model.document import MetadataValue, ParsedDocument, SourceDocument
 from quipu.parse.builder import MAX_HEADING, DocumentBuilder
 from quipu.parse.decode import damaged_document, display_name, normalise
 from quipu.parse.limits import MAX_CHARACTERS, MAX_PDF_BYTES, MAX_PDF_LINES, MAX_PDF_PAGES, MAX_PDF_SECONDS
-from quipu.parse.pdf_layout import PdfBookmark, PdfLine, PdfParagraph, body_size, paragraphs
+from quipu.parse.pdf_layout import PdfBookmark, PdfLine, PdfParagraph, PdfTableText, body_size, paragraphs
 from quipu.parse.sandbox import SandboxFailure, run_sandboxed
 
 _READER = "pdf_process.py"
@@ -24,6 +24,7 @@ _NO_TITLE = re.compile(
     re.IGNORECASE,
 )
 _RawLine = tuple[str, float, float, float, float, float]
+_RawTable = tuple[Sequence[Sequence[str]], int, Sequence[tuple[float, float]], float, float, int]
 _MAX_VALUE = 1_000  # characters of one metadata value
 _MAX_TITLE = 200
 _TITLE_SIZE = 1.2  # times the body size: a larger line at the top of the first page is the title
@@ -50,7 +51,7 @@ class PdfParser:
         Raises InvalidDocument if the file is damaged, protected by a password, scanned, or too expensive to read.
         """
         content = _read(source)
-        pages = [[PdfLine(_expand_ligatures(line[0]), *line[1:]) for line in page] for page in content.pages]
+        pages = content.pages
         if not any(pages):
             pages_text = f"{len(pages)} {'page' if len(pages) == 1 else 'pages'}"
             raise InvalidDocument(
@@ -72,7 +73,7 @@ PARSER = PdfParser()
 class _PdfContent:
     """The content of a file as the sandboxed process returns it."""
 
-    pages: Sequence[Sequence[_RawLine]]
+    pages: Sequence[Sequence[PdfLine]]
     outline: Sequence[PdfBookmark]
     properties: Mapping[str, str]
 
@@ -102,13 +103,23 @@ def _read(source: SourceDocument) -> _PdfContent:
             else damaged_document(name, fields.get("detail", reason))
         )
     return _PdfContent(
-        pages=fields["pages"],
+        pages=[_lines(*page) for page in zip(fields["pages"], fields["tables"], strict=True)],
         outline=[
             PdfBookmark(level=level, title=_expand_ligatures(title), page=page + 1, height=height)
             for level, title, page, height in fields["outline"]
         ],
         properties=fields["properties"],
     )
+
+
+def _lines(lines: Sequence[_RawLine], tables: Sequence[_RawTable]) -> list[PdfLine]:
+    """Return the lines of a page, with each table as a line at its place."""
+    page = [PdfLine(_expand_ligatures(line[0]), *line[1:]) for line in lines]
+    for rows, n_header_rows, columns, top, bottom, n_before in reversed(tables):
+        texts = [[_expand_ligatures(cell) for cell in row] for row in rows]
+        table = PdfTableText(rows=texts, n_header_rows=n_header_rows, columns=columns)
+        page.insert(n_before, PdfLine("", columns[0][0], columns[-1][1], top, bottom, 0, table))
+    return page
 
 
 def _add(builder: DocumentBuilder, kind: str, group: Sequence[PdfParagraph]) -> None:
@@ -123,7 +134,7 @@ def _add(builder: DocumentBuilder, kind: str, group: Sequence[PdfParagraph]) -> 
         elif kind == "mark":
             builder.path.enter(paragraph.level, " ".join(normalise(paragraph.text).split())[:MAX_HEADING])
         else:
-            builder.add(paragraph.text, page=page)
+            builder.add(paragraph.text, paragraph.kind, page=page, header=paragraph.header)
 
 
 def _title(properties: Mapping[str, str], pages: Sequence[Sequence[PdfLine]]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
+from quipu.parse.builder import format_row
 from quipu.parse.decode import stream_safe
 
 HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line, which it joins to the next line
@@ -19,6 +20,7 @@ _SPACE = 1.35  # times the usual line distance: a larger gap ends a paragraph
 _SIZE_CHANGE = 0.12
 _SHORT = 0.88  # of the text width: a line that ends before it is short
 _MAX_HEADING_LINES = 3
+_SAME_EDGE = 4.0  # points between the edges of a column on two pages
 _LIST_ENTRY = re.compile(r"(?:[•▪◦‣●○■□–—*·-]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s")
 _BULLET = re.compile(r"[•▪◦‣●○■□·–—*]\s*")
 _ENDS_SENTENCE = re.compile(r"[.!?…:;。！？；：][\"'”’»)\]」』）]*\Z")
@@ -30,9 +32,21 @@ _SECTION = re.compile(r"(?:(?:chapter|section|part|appendix)\s+)?(?:\d+(?:\.\d+)
 _CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PdfTableText:
+    """A table of a page: rows of equally many cells, the number of header rows (0 or 1), the edges of the columns."""
+
+    rows: Sequence[Sequence[str]]
+    n_header_rows: int
+    columns: Sequence[tuple[float, float]]
+
+
 @dataclass(frozen=True, slots=True)
 class PdfLine:
-    """A line of a page: its text, left and right edge, baselines of its start and end, and font size, all in points."""
+    """A line of a page: its text, left and right edge, baselines of its start and end, and font size, all in points.
+
+    A table takes the place of one line, without text and size.
+    """
 
     text: str
     left: float
@@ -40,6 +54,7 @@ class PdfLine:
     baseline: float
     end_baseline: float
     size: float
+    table: PdfTableText | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +71,8 @@ class PdfBookmark:
 class PdfParagraph:
     """Adjacent lines as one text; `page` is the page where it begins.
 
-    `kind` is "paragraph", "list", "heading" or "mark". A mark is an outline heading that no line on the page shows: it
+    `kind` is "paragraph", "list", "table", "heading" or "mark". The text of a table has a line for each row, and
+    `header` is its header row. A mark is an outline heading that no line on the page shows: it
     becomes part of the heading path, but not of the text.
     """
 
@@ -65,6 +81,8 @@ class PdfParagraph:
     page: int
     size: float = 0
     level: int = 0
+    header: str = ""
+    columns: Sequence[tuple[float, float]] = ()
 
 
 def paragraphs(pages: Sequence[Sequence[PdfLine]], outline: Sequence[PdfBookmark]) -> list[PdfParagraph]:
@@ -82,7 +100,9 @@ def paragraphs(pages: Sequence[Sequence[PdfLine]], outline: Sequence[PdfBookmark
     last_page = 0
     for number, lines in enumerate(body_pages, 1):
         for paragraph in _page_paragraphs(lines, number, leading, bookmarks.get(number, ())):
-            if result and _continues(result[-1], paragraph):
+            if result and _continues_table(result[-1], paragraph):
+                result[-1] = _with_rows(result[-1], paragraph, number - last_page)
+            elif result and _continues(result[-1], paragraph):
                 text = _join(result[-1].text, paragraph.text)
                 result[-1] = replace(result[-1], text=_mark_page_break(text, paragraph.text, number - last_page))
             else:
@@ -163,7 +183,8 @@ def _outermost(page: Sequence[PdfLine]) -> set[int]:
 
 
 def _by_height(page: Sequence[PdfLine]) -> list[int]:
-    return sorted(range(len(page)), key=lambda index: (-page[index].baseline, index))
+    lines = (index for index in range(len(page)) if page[index].table is None)
+    return sorted(lines, key=lambda index: (-page[index].baseline, index))
 
 
 def _usual_leading(pages: Sequence[Sequence[PdfLine]]) -> float:
@@ -191,6 +212,13 @@ def _page_paragraphs(
     index = 0
     while index < len(lines):
         line_bookmarks = bookmarks_by_line.get(index, ())
+        table = lines[index].table
+        if table is not None:
+            yield from _merge_lines(open_lines, page)
+            open_lines = []
+            yield _table_paragraph(table, page)
+            index += 1
+            continue
         if line_bookmarks or (open_lines and _begins_paragraph(open_lines[-1], lines[index], leading, short)):
             yield from _merge_lines(open_lines, page)
             open_lines = []
@@ -269,6 +297,37 @@ def _merge_lines(lines: Sequence[PdfLine], page: int) -> Iterator[PdfParagraph]:
         page=page,
         size=lines[-1].size,
     )
+
+
+def _table_paragraph(table: PdfTableText, page: int) -> PdfParagraph:
+    rows = [format_row(row) for row in table.rows]
+    return PdfParagraph(
+        text="\n".join(rows),
+        kind="table",
+        page=page,
+        header="\n".join(rows[: table.n_header_rows]),
+        columns=table.columns,
+    )
+
+
+def _continues_table(before: PdfParagraph, after: PdfParagraph) -> bool:
+    """Return whether the table `after` has the columns of the table `before` and the same header or none."""
+    return (
+        before.kind == after.kind == "table"
+        and after.page > before.page
+        and after.header in ("", before.header)
+        and len(before.columns) == len(after.columns)
+        and all(
+            abs(left - other_left) < _SAME_EDGE or abs(right - other_right) < _SAME_EDGE
+            for (left, right), (other_left, other_right) in zip(before.columns, after.columns, strict=True)
+        )
+    )
+
+
+def _with_rows(table: PdfParagraph, rest: PdfParagraph, n_pages: int) -> PdfParagraph:
+    """Return the table with the rows of `rest` after `n_pages` form feeds; its header row is not repeated."""
+    rows = rest.text.removeprefix(rest.header).lstrip("\n")
+    return replace(table, text=f"{table.text}\n{FORM_FEED * n_pages}{rows}")
 
 
 def _continues(before: PdfParagraph, after: PdfParagraph) -> bool:

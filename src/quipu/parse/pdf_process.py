@@ -9,22 +9,36 @@ import json
 import math
 import re
 import sys
+from collections.abc import Iterator, Sequence
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from quipu.parse.pdf_columns import find_aligned
+from quipu.parse.pdf_grid import find_grids, merge_rules
+from quipu.parse.pdf_tables import PdfRule, PdfTable, PdfWord
+
 # [text, left, right, baseline, baseline of its end, size], in points from the lower left corner of the page. PDFium
 # joins a line that ends in a hyphen to the next line, so a line may end lower than it begins.
 RawLine = tuple[str, float, float, float, float, float]
+# [rows, number of header rows, edges of the columns, top, bottom, number of lines before it]
+RawTable = tuple[Sequence[Sequence[str]], int, Sequence[tuple[float, float]], float, float, int]
 OutlineEntry = tuple[int, str, int, float | None]  # level from 1, title, page from 0, height on the page
 
 _LINE = re.compile("[^\r\n]+")
+_WORD = re.compile("[^ \t\0\u00a0\x02]+\x02?|\x02")
 # PDFium removes a hyphen and the line break after it, and marks the place: with this code, in text with U+FFFE.
 HYPHEN = "\x02"
 _BLANK = f" \t\0\u00a0{HYPHEN}"
 _PASSWORD_ERROR = 4
 _MAX_OUTLINE_ENTRIES = 20_000
 _MAX_OUTLINE_DEPTH = 12
+_MAX_PATHS = 5_000  # of a page: a drawing has more
+_MAX_SEGMENTS = 20_000
+_THIN = 3.0  # points: a filled area this thin is a line
+_MIN_RULE = 6.0  # points
+_EDGES = tuple(ctypes.c_double() for _ in range(4))  # FPDFText_GetCharBox writes into them
+_PAPER = 0.95  # of the width and height of a page: an area this large is its background
 
 
 def main() -> None:
@@ -46,28 +60,68 @@ def read(document: pypdfium2.PdfDocument, *, max_pages: int, max_lines: int, max
     if len(document) > max_pages:
         return {"error": "pages"}
     pages: list[list[RawLine]] = []
+    tables: list[list[RawTable]] = []
     n_lines = n_characters = 0
     for page in document:
         text_page = page.get_textpage()
         n_characters += text_page.count_chars()
         if n_characters > max_characters:
             return {"error": "characters"}
-        pages.append(page_lines(text_page))
-        n_lines += len(pages[-1])
+        lines = [*_page_lines(text_page)]
+        n_lines += len(lines)
         if n_lines > max_lines:
             return {"error": "lines"}
+        page_lines, page_tables = _divide(lines, merge_rules(drawn_rules(page)))
+        pages.append(page_lines)
+        tables.append(page_tables)
         text_page.close()
         page.close()
     return {
         "pages": pages,
+        "tables": tables,
         "outline": outline(document),
         "properties": document.get_metadata_dict(skip_empty=True),
     }
 
 
-def page_lines(page: pypdfium2.PdfTextPage) -> list[RawLine]:
-    """Return the lines of a page in PDFium's reading order, without blank ones."""
-    return [_line(page, match[0], match.start()) for match in _LINE.finditer(_text(page)) if match[0].strip(_BLANK)]
+def _page_lines(page: pypdfium2.PdfTextPage) -> Iterator[tuple[RawLine, list[PdfWord]]]:
+    """Yield the lines of a page with their words in PDFium's reading order, without blank ones."""
+    place = 0
+    for match in _LINE.finditer(_text(page)):
+        if match[0].strip(_BLANK):
+            line = _line(page, match[0], match.start())
+            words = _words(page, match, line, place)
+            place += len(words)
+            yield line, words
+
+
+def _divide(
+    lines: Sequence[tuple[RawLine, list[PdfWord]]], rules: Sequence[PdfRule]
+) -> tuple[list[RawLine], list[RawTable]]:
+    """Return the lines of a page without the words that are in tables, and the tables."""
+    words = [word for _, line_words in lines for word in line_words]
+    tables = find_grids(words, rules)
+    in_grids = frozenset[int]().union(*(table.places for table in tables))
+    tables += find_aligned([word for word in words if word.place not in in_grids], rules)
+    table_by_place = {place: index for index, table in enumerate(tables) for place in table.places}
+    remaining: list[RawLine] = []
+    n_before: dict[int, int] = {}
+    for line, line_words in lines:
+        outside = [word for word in line_words if word.place not in table_by_place]
+        for word in line_words:
+            if word.place in table_by_place:
+                n_before.setdefault(table_by_place[word.place], len(remaining))
+        if len(outside) == len(line_words):
+            remaining.append(line)
+        elif outside:
+            first, last = outside[0], outside[-1]
+            text = " ".join(word.text for word in outside)
+            remaining.append((text, first.left, last.right, first.baseline, last.baseline, last.size))
+    return remaining, [_raw_table(tables[index], n_lines) for index, n_lines in n_before.items()]
+
+
+def _raw_table(table: PdfTable, n_lines_before: int) -> RawTable:
+    return table.rows, table.n_header_rows, table.columns, table.top, table.bottom, n_lines_before
 
 
 def _text(page: pypdfium2.PdfTextPage) -> str:
@@ -84,10 +138,118 @@ def _text(page: pypdfium2.PdfTextPage) -> str:
 def _line(page: pypdfium2.PdfTextPage, text: str, start: int) -> RawLine:
     first = start + len(text) - len(text.lstrip(_BLANK))
     last = start + len(text.rstrip(_BLANK)) - 1
-    whole = text.strip().encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    whole = _whole(text.strip())
     left, right = round(page.get_charbox(first)[0], 2), round(page.get_charbox(last)[2], 2)
     size = _size(page, last)  # the first character may be a bullet in another font
     return whole, left, right, _baseline(page, first), _baseline(page, last), size
+
+
+def _whole(text: str) -> str:
+    """Return `text` with pairs of surrogates as one character."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _words(page: pypdfium2.PdfTextPage, match: re.Match[str], line: RawLine, place: int) -> list[PdfWord]:
+    """Return the words of a line with their edges. PDFium joins lines at a hyphen, so their baselines may differ."""
+    _, _, _, baseline, end_baseline, size = line
+    words: list[PdfWord] = []
+    for word in _WORD.finditer(match[0]):
+        first = match.start() + word.start()
+        last = match.start() + word.end() - 1 - (word[0] != HYPHEN and word[0].endswith(HYPHEN))
+        words.append(
+            PdfWord(
+                text="-" if word[0] == HYPHEN else _whole(word[0]),
+                left=_edge(page, first, is_right=False),
+                right=_edge(page, last, is_right=True),
+                baseline=baseline if baseline == end_baseline else _baseline(page, first),
+                size=size or 1.0,
+                place=place + len(words),
+            )
+        )
+    return words
+
+
+def _edge(page: pypdfium2.PdfTextPage, index: int, *, is_right: bool) -> float:
+    """Return the left or right edge of a character."""
+    left, right, bottom, top = _EDGES
+    pdfium.FPDFText_GetCharBox(page, index, left, right, bottom, top)
+    return round((right if is_right else left).value, 2)
+
+
+def drawn_rules(page: pypdfium2.PdfPage) -> list[PdfRule]:
+    """Return the straight lines that a page draws along its axes, and the edges of its rectangles; none if too many."""
+    n_paths = n_segments = 0
+    rules: list[PdfRule] = []
+    paper = page.get_size()
+    for index in range(pdfium.FPDFPage_CountObjects(page)):
+        path = pdfium.FPDFPage_GetObject(page, index)
+        if pdfium.FPDFPageObj_GetType(path) != pdfium.FPDF_PAGEOBJ_PATH:
+            continue
+        n_paths += 1
+        n_segments += max(0, pdfium.FPDFPath_CountSegments(path))
+        if n_paths > _MAX_PATHS or n_segments > _MAX_SEGMENTS:
+            return []
+        if _is_visible(path):
+            rules += _path_rules(path, paper)
+    return rules
+
+
+def _is_visible(path: pdfium.FPDF_PAGEOBJECT) -> bool:
+    """Return whether a path is drawn, in another colour than white."""
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(path, fill, stroke)
+    if stroke.value or not fill.value:
+        return bool(stroke.value)
+    colour = [ctypes.c_uint() for _ in range(4)]
+    has_colour = pdfium.FPDFPageObj_GetFillColor(path, *colour)
+    return not has_colour or any(part.value < 255 for part in colour[:3])
+
+
+def _path_rules(path: pdfium.FPDF_PAGEOBJECT, paper: tuple[float, float]) -> Iterator[PdfRule]:
+    edges = [ctypes.c_float() for _ in range(4)]
+    if not pdfium.FPDFPageObj_GetBounds(path, *edges):
+        return
+    left, bottom, right, top = (edge.value for edge in edges)
+    width, height = right - left, top - bottom
+    if width > _PAPER * paper[0] and height > _PAPER * paper[1]:
+        return
+    if min(width, height) <= _THIN:
+        corners = [(left, (bottom + top) / 2), (right, (bottom + top) / 2)]
+        if height > width:
+            corners = [((left + right) / 2, bottom), ((left + right) / 2, top)]
+        pieces = [corners]
+    else:
+        pieces = _straight_pieces(path)
+    for (x, y), (end_x, end_y) in pieces:
+        if abs(y - end_y) < 0.5 and abs(x - end_x) >= _MIN_RULE:
+            yield PdfRule(True, round(y, 2), round(min(x, end_x), 2), round(max(x, end_x), 2))
+        elif abs(x - end_x) < 0.5 and abs(y - end_y) >= _MIN_RULE:
+            yield PdfRule(False, round(x, 2), round(min(y, end_y), 2), round(max(y, end_y), 2))
+
+
+def _straight_pieces(path: pdfium.FPDF_PAGEOBJECT) -> list[list[tuple[float, float]]]:
+    """Return the start and end of each straight piece of a path, in points of the page."""
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFPageObj_GetMatrix(path, matrix)
+    pieces = []
+    first = before = (0.0, 0.0)
+    for index in range(pdfium.FPDFPath_CountSegments(path)):
+        segment = pdfium.FPDFPath_GetPathSegment(path, index)
+        x, y = ctypes.c_float(), ctypes.c_float()
+        pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+        point = (
+            matrix.a * x.value + matrix.c * y.value + matrix.e,
+            matrix.b * x.value + matrix.d * y.value + matrix.f,
+        )
+        kind = pdfium.FPDFPathSegment_GetType(segment)
+        if kind == pdfium.FPDF_SEGMENT_LINETO:
+            pieces.append([before, point])
+        elif kind == pdfium.FPDF_SEGMENT_MOVETO:
+            first = point
+        before = point
+        if pdfium.FPDFPathSegment_GetClose(segment):
+            pieces.append([point, first])
+    return pieces
 
 
 def outline(document: pypdfium2.PdfDocument) -> list[OutlineEntry]:

@@ -48,14 +48,27 @@ class At:
     size: float = 11
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A straight line that a page of a PDF draws, in points from the lower left."""
+
+    x: float
+    y: float
+    end_x: float
+    end_y: float
+
+
+PageItem = At | Drawn
+
+
 def pdf(
-    pages: Sequence[Sequence[At] | bytes],
+    pages: Sequence[Sequence[PageItem] | bytes],
     *,
     outline: Sequence[tuple[str, int]] = (),
     info: Mapping[str, str] | None = None,
     trailer: str = "",
 ) -> bytes:
-    """Return a PDF of `pages` (lines in Helvetica, or a content stream); the outline's entries are titles and pages.
+    """Return a PDF of `pages`: lines in Helvetica, drawn lines, or content streams. Outline entries are title and page.
 
     Only what Helvetica's standard encoding and a two-byte font for anything else can show.
     """
@@ -125,7 +138,25 @@ class _Objects:
         return out + head + table + end
 
 
-def _shown(line: At) -> str:
+def cells(*rows: Sequence[str], lefts: Sequence[float], top: float = 700, leading: float = 16) -> list[At]:
+    """Return the rows of a table: each cell begins at the left edge of its column; an empty cell is not drawn."""
+    return [
+        At(left, top - leading * index, text)
+        for index, row in enumerate(rows)
+        for left, text in zip(lefts, row, strict=True)
+        if text
+    ]
+
+
+def frame(xs: Sequence[float], ys: Sequence[float]) -> list[Drawn]:
+    """Return the lines of a grid."""
+    down = [Drawn(x, min(ys), x, max(ys)) for x in xs]
+    return down + [Drawn(min(xs), y, max(xs), y) for y in ys]
+
+
+def _shown(line: At | Drawn) -> str:
+    if isinstance(line, Drawn):
+        return f"{line.x} {line.y} m {line.end_x} {line.end_y} l S"
     escaped = line.text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
     return f"BT /F1 {line.size} Tf 1 0 0 1 {line.x} {line.y} Tm ({escaped}) Tj ET"
 
