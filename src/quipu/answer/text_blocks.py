@@ -65,6 +65,7 @@ _HASH_HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S|={1,5} \S.* ={1,5}$")
 _RULE = re.compile(r"\s*([=\-~^\"'`#*+_.:])\1{2,}\s*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●]\s+|\(?(?:\d{1,3}|[a-zа-я])[.)）、]\s*(?=\D))")
 _ROW = re.compile(r"\s*\|.*\||[^|]*\S \| \S")
+_PIPED = re.compile(r"\{\{[^{}\n]*\|[^{}\n]*\}\}|`[^`\n]*\|[^`\n]*`")
 _ROW_RULE = re.compile(r"\s*[|+:=\-\s]+$")
 _CELL_END = re.compile(r"(?<!\\)\|")
 _COMMAND = re.compile(r"\s*(?:\$ |>>> |#!|sudo |import |from \S+ import |def |class |git |pip |apt )")
@@ -73,6 +74,7 @@ _TERMINAL = re.compile(r"[.!?。！？:：;；,，…]['\"»”)\]]*$")
 _VALUE = re.compile(r"[:：]\s*[`'\"“«\d]")  # "Default: `None`" stands alone, but belongs to what is above it
 _DRAWING = re.compile("[─━│┃┌┐└┘├┤┬┴┼╭╮╯╰═║█▌▐░▒▓]{1}|[+|] *-{3,} *[+|]|-{2,}>|<-{2,}")
 _LINKS = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|\[!\[.*|https?://\S+")
+_LINK_ITEM = re.compile(r"\s*\S+\s+\[[^\]!]*[^\W\d_]{2}[^\]]*\]\([^)\n]*\)")
 _TAG = re.compile(
     r"</?(?:a|br|col|div|em|h[1-6]|hr|img|li|ol|p|picture|source|span|strong|table|t[dhr]|tbody|thead|ul)\b[^<>]*(?:>|\Z)",
     re.IGNORECASE,
@@ -100,7 +102,8 @@ _LICENCE = re.compile(
 
 def read_blocks(text: str) -> list[TextBlock]:
     """Return the blocks of `text` in order, each with its heading and what introduces it."""
-    blocks = [_classified(text, block) for block in _raw_blocks(text)]
+    raw_blocks = list(_raw_blocks(text))
+    blocks = list(_with_announced_links(text, raw_blocks, [_classified(text, block) for block in raw_blocks]))
     if not any(block.kind is BlockKind.HEADING for block in blocks):
         blocks = [_as_heading(text, blocks, place) for place in range(len(blocks))]
     return list(_linked(text, blocks))
@@ -177,15 +180,16 @@ def _block_at(lines: list[_TextLine], place: int) -> tuple[int, BlockKind]:
     if _RULE.fullmatch(line.text):
         is_overline = place + 2 < len(lines) and following and lines[place + 2].text.strip() == line.text.strip()
         return (3, BlockKind.HEADING) if is_overline else (1, BlockKind.NOISE)
-    if (
-        _RULE.fullmatch(following)
-        and len(following.strip()) >= len(line.text.strip()) / 2
-        and not _ROW.match(line.text)
-    ):
+    if _RULE.fullmatch(following) and len(following.strip()) >= len(line.text.strip()) / 2 and not _is_row(line.text):
         return 2, BlockKind.HEADING
-    if _ROW.match(line.text):
+    if _is_row(line.text):
         return 1, BlockKind.NOISE if _ROW_RULE.fullmatch(line.text) else BlockKind.ROW
     return _n_lines_of_text(lines, place), BlockKind.ITEM if _ITEM.match(line.text) else BlockKind.PARAGRAPH
+
+
+def _is_row(line: str) -> bool:
+    """Return whether a line is a row of a table: it has cells, not only a pipe inside code or a template."""
+    return "|" in line and _ROW.match(_PIPED.sub("", line)) is not None
 
 
 def _opens_code(line: str) -> bool:
@@ -213,7 +217,7 @@ def _n_lines_of_text(lines: list[_TextLine], place: int) -> int:
         line = lines[end]
         is_wrapped = place == 0 and len(first.text) > MAX_TERM_CHARS  # the passage begins in the middle of a paragraph
         is_term = end == place + 1 and not is_item and not is_wrapped and line.indent >= first.indent + 2
-        starts_other = any(pattern.match(line.text) for pattern in (_ITEM, _FENCE, _HASH_HEADING, _ROW))
+        starts_other = _is_row(line.text) or any(pattern.match(line.text) for pattern in (_ITEM, _FENCE, _HASH_HEADING))
         if not line.text or starts_other or is_term or _RULE.fullmatch(line.text) or line.indent + 2 <= first.indent:
             return end - place
     return len(lines) - place
@@ -241,6 +245,20 @@ def _classified(text: str, block: TextBlock) -> TextBlock:
         if letters < 3 or (letters < MIN_LETTER_SHARE * n_visible and not any(c.isdigit() for c in content)):
             return replace(block, kind=BlockKind.NOISE)
     return block
+
+
+def _with_announced_links(text: str, raw: Sequence[TextBlock], blocks: Sequence[TextBlock]) -> Iterator[TextBlock]:
+    """Yield the blocks; items that are hardly more than links are no noise in a list that a line announces.
+
+    Without such a line, a list of links is a menu.
+    """
+    is_announced = False
+    for before, block in zip(raw, blocks, strict=True):
+        content = text[block.start : block.end]
+        is_link = before.kind is BlockKind.ITEM and block.kind is BlockKind.NOISE and _LINK_ITEM.match(content)
+        yield before if is_announced and is_link else block
+        is_paragraph = block.kind is BlockKind.PARAGRAPH
+        is_announced = content.endswith((":", "：")) if is_paragraph else is_announced and before.kind is BlockKind.ITEM
 
 
 def _is_numbered_heading(text: str, block: TextBlock) -> bool:

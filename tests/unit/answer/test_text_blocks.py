@@ -109,3 +109,19 @@ def test_long_runs_in_a_line_are_read_in_a_number_of_steps_that_follows_their_le
     run = part * (2_000 // len(part))
     for line in (run, f"0.{run}, which is close", f"a{run}"):
         read_blocks(f"The value is stored as\n{line}\nby most machines.")
+
+
+def test_a_list_of_links_that_a_line_announces_is_a_list_and_any_other_is_a_menu() -> None:
+    links = "- [Local search](#local)\n- [Global search](#global)\n- Basic search\n- [Questions](#questions)"
+    announced = read_blocks(f"# Search\n\nIt has these tasks:\n\n{links}\n\nThe end of the page.")
+    assert [block.kind for block in announced].count(BlockKind.ITEM) == 4
+    menu = read_blocks(f"# Search\n\nSee the page.\n\n{links}\n\nThe end of the page.")
+    assert [block.kind for block in menu].count(BlockKind.ITEM) == 1
+    badges = read_blocks("Its state:\n\n- [![build](b.svg)](https://example.org)\n- ![cover](c.svg)")
+    assert [block.kind for block in badges] == [BlockKind.PARAGRAPH, BlockKind.NOISE, BlockKind.NOISE]
+
+
+@pytest.mark.parametrize("line", ['See [the page]({{ "a.html" | url }}).', "Count them with `ls | wc`."])
+def test_a_pipe_inside_code_or_a_template_makes_no_row(line: str) -> None:
+    assert [block.kind for block in read_blocks(f"{line} The caravan leaves in spring.")] == [BlockKind.PARAGRAPH]
+    assert [block.kind for block in read_blocks(f"| {line} | 12 |")] == [BlockKind.ROW]
