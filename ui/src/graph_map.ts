@@ -33,13 +33,13 @@ export interface MapQuery {
 }
 
 const RING = 9; // from one ring of neighbours to the next, in units of the map
-const PER_RING = 12; // neighbours on the first ring; twice as many fit on the second
+const PER_RING = 20; // neighbours on the first ring; twice as many fit on the second
 
 const ARRAYS = { float32: Float32Array, uint32: Uint32Array, int32: Int32Array };
 const START = 16; // bytes before the header
 const MAX_NODES = 4_000; // drawn at once: more are a grey sheet, and freeze the page while they are indexed
 const MAX_EDGES = { far: 3_000, middle: 8_000, near: 6_000 };
-const MAX_DETAILED = 2_000; // entities of a graph that is shown without communities
+export const MAX_DETAILED = 2_000; // entities of a graph that is shown without communities
 const MAX_EXPECTED = 7_000; // entities in the tiles; where more are to be expected, communities are shown
 
 /** Return the map that the server draws. An unchanged map comes from the browser's cache. */
@@ -120,11 +120,17 @@ export function sceneOf(map: GraphMap, colourOf: (node: number) => string): Scen
   const isContainer = ids.map(() => false);
   nodes.parent?.forEach((parent) => parent >= 0 && (isContainer[parent] = true));
   const largest = nodes.size.reduce((a, b) => Math.max(a, b), 1);
-  const radius = nodes.radius ?? Float32Array.from(nodes.size, (size) => 0.4 + 0.6 * Math.sqrt(size / largest));
+  const radius = nodes.radius ?? Float32Array.from(nodes.size, (size) => 0.4 + 0.8 * Math.sqrt(size / largest));
   const nEdges = Math.min(edges.weight.length, MAX_EDGES[map.level]);
   const heaviest = edges.weight[0] ?? 1; // the heaviest edges come first
   const widths = Float32Array.from(edges.weight.subarray(0, nEdges), (weight) => 0.7 + 2.3 * Math.sqrt(weight / heaviest));
   return { map, radius, colours: ids.map((_, node) => colourOf(node)), isContainer, nEdges, widths };
+}
+
+/** Return the place of each type among the colours: those that say nothing have the last one. */
+export function placesOfTypes(types: string[]): Map<string, number> {
+  const telling = types.filter((type) => type && type !== "Other");
+  return new Map(types.map((type) => [type, telling.indexOf(type)]));
 }
 
 // Ten colours that people tell apart, also most of those who see fewer; the last one is for all that come after.

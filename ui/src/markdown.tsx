@@ -7,12 +7,13 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import DOMPurify from "dompurify";
 import { Marked } from "marked";
 
-/** Characters [start, end) of a text to be marked; `title` is shown when the pointer is over them. */
+/** Characters [start, end) of a text to be marked; `title` is shown when the pointer is over them, `href` makes them a link. */
 export interface Span {
   start: number;
   end: number;
-  kind: "highlight" | "cited" | "unsupported";
+  kind: "highlight" | "cited" | "unsupported" | "entity";
   title?: string;
+  href?: string;
 }
 
 /** Makes the element for a citation [n] in an answer; undefined leaves the text as it is. */
@@ -24,6 +25,7 @@ marked.use({ renderer: { image: ({ text }) => escape(text) } }); // a picture wo
 // Marks of the beginning and the end of a span while Markdown is turned into HTML: private use, so no text has them.
 const OPEN = 0xe000;
 const CLOSE = 0xe800;
+const MAX_SPANS = CLOSE - OPEN; // of one block
 const MARKS = /[\ue000-\uefff]/;
 const BLOCK_MARK = /^[ \t]*(?:(?:[-*+>]|#{1,6}|\d+[.)])[ \t]+|\|[ \t]*)+/; // a span begins behind the mark of a list or heading
 
@@ -34,7 +36,7 @@ export function Markdown({ text, spans = [], citation }: { text: string; spans?:
     <div class="markdown" dir="auto">
       {blocks.map((block) => {
         const inside = spans.filter((span) => span.start < block.start + block.raw.length && span.end > block.start);
-        return <Block key={block.start} raw={block.raw} spans={shifted(inside, block)} citation={citation} />;
+        return <Block key={block.start} raw={block.raw} start={block.start} spans={shifted(inside, block).slice(0, MAX_SPANS)} citation={citation} />;
       })}
     </div>
   );
@@ -62,7 +64,7 @@ function shifted(spans: Span[], block: BlockText): Span[] {
   }));
 }
 
-function Block({ raw, spans, citation }: { raw: string; spans: Span[]; citation?: CitationElement }) {
+function Block({ raw, start, spans, citation }: { raw: string; start: number; spans: Span[]; citation?: CitationElement }) {
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const fragment = safeHtml(withMarks(raw, spans));
@@ -70,7 +72,7 @@ function Block({ raw, spans, citation }: { raw: string; spans: Span[]; citation?
     if (citation) insertCitations(fragment, citation);
     element.current!.replaceChildren(fragment);
   }, [raw, citation, JSON.stringify(spans)]);
-  return <div ref={element} />;
+  return <div ref={element} data-start={start} data-end={start + raw.length} />;
 }
 
 function withMarks(raw: string, spans: Span[]): string {
@@ -117,18 +119,31 @@ function markSpans(fragment: DocumentFragment, spans: Span[]): void {
       const code = piece.charCodeAt(0);
       if (code >= CLOSE && code <= 0xefff) open.delete(code - CLOSE);
       else if (code >= OPEN && code < CLOSE) open.add(code - OPEN);
-      else if (piece) parts.push(open.size && piece.trim() ? markOf(piece, spans[Math.max(...open)]!) : new Text(piece));
+      else if (piece) parts.push(piece.trim() ? marksOf(new Text(piece), [...open].map((index) => spans[index]!), isLinked(node)) : new Text(piece));
     }
     node.replaceWith(...parts);
   }
 }
 
-function markOf(text: string, span: Span): HTMLElement {
-  const mark = document.createElement("mark");
-  mark.className = span.kind;
-  mark.textContent = text;
-  if (span.title) mark.title = span.title;
-  return mark;
+function isLinked(node: Text): boolean {
+  return Boolean(node.parentElement?.closest("a"));
+}
+
+/** Put a text into the elements of its spans: a link innermost, unless it stands in one. */
+function marksOf(text: Node, spans: Span[], isLinked: boolean): Node {
+  const isLink = ({ kind }: Span) => kind === "entity";
+  const [link, mark] = [isLinked ? undefined : spans.find(isLink), spans.filter((span) => !isLink(span)).at(-1)];
+  let inner = text;
+  for (const span of [link, mark]) {
+    if (!span) continue;
+    const element = document.createElement(span.href ? "a" : "mark");
+    element.className = span.kind;
+    if (span.href) element.setAttribute("href", span.href);
+    if (span.title) element.title = span.title;
+    element.append(inner);
+    inner = element;
+  }
+  return inner;
 }
 
 function insertCitations(fragment: DocumentFragment, citation: CitationElement): void {
@@ -179,6 +194,7 @@ export function codePoints(text: string): (offset: number) => number {
 export function shortened(text: string, limit = 320): string {
   const plain = text
     .replace(/^(?:#+\s.*\n+)+/, "")
+    .replace(/([\p{L}\p{N}])[ \t]*\n\s*\n\s*/gu, "$1 — ") // a heading, or a line without a stop
     .replace(/!?\[([^\]]*)\]\([^)\s]*\)/g, "$1")
     .replace(/^[ \t]*(?:#+|[-*+>]|\|)[ \t]+|[`*]|^[|\-: ]+$/gm, "")
     .replace(/\s+/g, " ")

@@ -160,6 +160,16 @@ export function Tabs<T extends string>({ label, tabs, chosen, choose }: { label:
   );
 }
 
+/** For a list: the arrow keys move between the first links of its rows. */
+export function moveInList(event: KeyboardEvent) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const links = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("li > a:first-of-type, li > :first-child > a:first-of-type, .row-name > a")];
+  const at = links.indexOf(document.activeElement as HTMLElement);
+  if (!step || at < 0) return;
+  event.preventDefault();
+  links[at + step]?.focus();
+}
+
 /** A list of names and values. */
 export function Facts({ rows }: { rows: [string, ComponentChildren][] }) {
   return (

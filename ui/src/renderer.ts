@@ -29,7 +29,7 @@ export interface Renderer {
   end(): void;
 }
 
-const MIN_RADIUS = { far: 1, middle: 3, near: 6 }; // pixels
+const MIN_RADIUS = { far: 1, middle: 3.5, near: 6 }; // pixels
 const LABEL_FROM = { far: 14, middle: 2, near: 2 }; // pixels of radius
 const MOVE_MS = 150; // without movement, before the view counts as moved
 const EDGE_OPACITY = { few: 0.35, many: 0.1 }; // up to 1,000 edges, and from there less and less
@@ -158,7 +158,8 @@ class SceneGraph {
   /** `smallest` is the smallest radius, in units of the map. */
   constructor(scene?: Scene, smallest = 0, ink?: Ink) {
     this.#scene = scene;
-    this.#nodes = scene ? scene.map.ids.map((_, node) => nodeOf(scene, node, smallest)) : [];
+    const middle = scene ? middleOf(scene) : 0;
+    this.#nodes = scene ? scene.map.ids.map((_, node) => nodeOf(scene, node, smallest, middle)) : [];
     const look = scene && edgeLook(scene, smallest, ink!);
     this.#edges = scene ? Array.from(scene.widths, (width) => ({ ...look!, size: width * look!.size })) : [];
     this.order = this.#nodes.length;
@@ -187,7 +188,17 @@ class SceneGraph {
 
 const graphOf = (...parts: ConstructorParameters<typeof SceneGraph>) => new SceneGraph(...parts) as unknown as Graph;
 
-function nodeOf(scene: Scene, node: number, smallest: number): object {
+/** The place from left to right in the middle of all nodes. */
+function middleOf({ map }: Scene): number {
+  return map.nodes.x.reduce((sum, x) => sum + x, 0) / Math.max(map.ids.length, 1);
+}
+
+function placeOfLabel({ map, isContainer }: Scene, node: number, middle: number): LabelPlace {
+  if (map.level === "far") return isContainer[node] ? "top" : "middle";
+  return map.level === "near" && map.nodes.x[node]! < middle - 1 ? "left" : "right"; // around one entity, names point outwards
+}
+
+function nodeOf(scene: Scene, node: number, smallest: number, middle: number): object {
   const { nodes, labels, level } = scene.map;
   const isContainer = scene.isContainer[node];
   return {
@@ -196,7 +207,7 @@ function nodeOf(scene: Scene, node: number, smallest: number): object {
     size: Math.max(scene.radius[node]!, smallest),
     color: premultiplied(scene.colours[node]!, level !== "far" ? 1 : isContainer ? FILL.container : FILL.bubble),
     label: labels[node],
-    place: level !== "far" ? "beside" : isContainer ? "top" : "middle",
+    place: placeOfLabel(scene, node, middle),
   };
 }
 
@@ -211,20 +222,23 @@ function premultiplied(colour: string, opacity: number): string {
   return `rgba(${parts.join(",")},${opacity})`;
 }
 
+type LabelPlace = "left" | "right" | "top" | "middle";
+
 interface LabelledNode {
   x: number;
   y: number;
   size: number;
   label: string | null;
-  place: "beside" | "top" | "middle";
+  place: LabelPlace;
 }
 
 function drawLabel(context: CanvasRenderingContext2D, node: LabelledNode, ink: Ink): void {
   if (!node.label) return;
   context.font = `${LABEL_SIZE}px ${ink.font}`;
-  context.textAlign = node.place === "beside" ? "left" : "center";
-  const text = node.place === "beside" ? shortened(node.label, 40) : fitting(context, node.label, Math.max(node.size * 2, 60));
-  const x = node.place === "beside" ? node.x + node.size + 3 : node.x;
+  const side = { left: -1, right: 1, top: 0, middle: 0 }[node.place];
+  context.textAlign = side ? (side > 0 ? "left" : "right") : "center";
+  const text = side ? shortened(node.label, 40) : fitting(context, node.label, Math.max(node.size * 2, 60));
+  const x = node.x + side * (node.size + 3);
   const y = node.y + LABEL_SIZE / 3 - (node.place === "top" ? node.size - LABEL_SIZE : 0);
   context.strokeStyle = ink.ground;
   context.lineWidth = 3;
@@ -285,7 +299,7 @@ function drawMarks(sigma: Sigma, context: CanvasRenderingContext2D, scene: Scene
     const size = sigma.scaleSize(sigma.getNodeDisplayData(String(node))?.size ?? 0);
     ring(context, place.x, place.y, size, ink.accent);
     const isLabelled = sigma.getNodeDisplayedLabels().has(String(node));
-    if (!isLabelled) drawLabel(context, { ...place, size: size + 3, label: scene.map.labels[node]!, place: "beside" }, ink);
+    if (!isLabelled) drawLabel(context, { ...place, size: size + 3, label: scene.map.labels[node]!, place: "right" }, ink);
   }
 }
 

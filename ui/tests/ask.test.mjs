@@ -36,6 +36,31 @@ test("a question is answered, and a click on its citation opens the document at 
   assert.deepEqual(page.problems, []);
 });
 
+test("a quote is shown at its number under the pointer and by keyboard, and goes with Escape", async () => {
+  const page = await open(browser, server.address, asked);
+  await page.waitForSelector(".sources");
+  await page.locator("a.citation").first().focus();
+  assert.match(await page.textContent(".peek"), /built on the work/);
+  assert.equal(await page.getAttribute("a.citation >> nth=0", "aria-describedby"), "peek");
+  assert.deepEqual(await violations(page), []);
+  await page.keyboard.press("Escape");
+  await page.waitForSelector(".peek", { state: "detached" });
+  await page.hover("a.citation >> nth=0");
+  await page.hover(".peek"); // the pointer may move onto it
+  await page.hover("h1");
+  await page.waitForSelector(".peek", { state: "detached" });
+});
+
+test("the start offers questions about what the documents name most", async () => {
+  const page = await open(browser, server.address);
+  await page.waitForSelector(".suggestions button >> nth=3");
+  assert.deepEqual(await violations(page), []);
+  const question = await page.locator(".suggestions button").first().textContent();
+  await page.locator(".suggestions button").first().click();
+  await page.waitForSelector(".answer .sources");
+  assert.equal(await page.textContent(".answer h1"), question);
+});
+
 test("the evidence, the prompt and the reply stand behind tabs that the arrow keys reach", async () => {
   const page = await open(browser, server.address, asked);
   await page.waitForSelector(".sources");

@@ -46,6 +46,16 @@ test("a follow-up question continues the conversation, and a reload shows both w
   assert.deepEqual(page.problems, []);
 });
 
+test("each question of a conversation is asked with the strategy that was chosen for it", async () => {
+  const page = await open(browser, server.address);
+  await page.waitForSelector("[name=strategy] option >> nth=3", { state: "attached" });
+  await ask(page, "Where was Ada Lovelace born?", 1);
+  await page.selectOption("[name=strategy]", "naive");
+  await ask(page, "When did she die?", 2);
+  const strategies = await page.locator(".cost").evaluateAll((footers) => footers.map((footer) => footer.children[1].textContent));
+  assert.deepEqual(strategies, ["weave", "naive"]);
+});
+
 test("the list opens a conversation, and deletes one after a question", async () => {
   const page = await open(browser, server.address);
   await ask(page, "What is Linear B?", 1);

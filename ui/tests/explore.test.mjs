@@ -38,6 +38,16 @@ test("strategies answer side by side, and one that cannot run hides nothing of t
   assert.deepEqual(page.problems, []);
 });
 
+test("a strategy of a comparison can be the one of every further question", async () => {
+  const page = await open(browser, server.address, `${compared}&strategies=lexical,naive`);
+  await page.locator(".column", { hasText: "lexical" }).getByRole("button", { name: "Use for my questions" }).click();
+  await page.goto(`${server.address}/#/workspaces/default/ask?q=Who+was+Alice+Kober%3F`);
+  await page.waitForSelector(".cost >> text=lexical");
+  await page.selectOption("[name=strategy]", "");
+  await page.reload();
+  await page.waitForSelector(".cost >> text=weave");
+});
+
 test("the form of a comparison takes a question and at most four strategies", async () => {
   const page = await open(browser, server.address, "#/workspaces/default/compare");
   await page.waitForSelector(".choices label >> nth=5");

@@ -1,13 +1,17 @@
 // Answer: its text with citations, its sources, and the evidence, prompt and reply behind tabs.
 
-import { useMemo, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post } from "../api";
 import { Markdown, codePoints, shortened, type CitationElement, type Span } from "../markdown";
-import { Facts, ProblemNotice, Tabs, Waiting, useLoaded } from "../parts";
+import { Facts, ProblemNotice, Tabs, Waiting, moveInList, useLoaded } from "../parts";
 import { href, route } from "../route";
 import { duration, language, money, number, t } from "../words";
 import type { Answer, Citation, Passage } from "../types";
 import { optionsOf } from "./options";
+
+const PEEK_WIDTH = 340; // pixels, as in the style sheet
+const PEEK_MS = 200;
 
 /** An answer with its sources; tabs show the evidence, the prompt and the reply of the server. */
 export function WholeAnswer({ answer, question }: { answer: Answer; question: string }) {
@@ -41,11 +45,20 @@ export function AnswerText({ answer, question }: { answer: Answer; question?: st
   const citation = useMemo<CitationElement>(() => (number) => citationLink(answer.citations, number), [answer]);
   const notes = [...answer.notes, ...answer.trace.stale];
   const isQuoted = answer.generator === "extractive"; // the answer then shows each quote itself
+  const text = <Markdown text={answer.text} spans={spans} citation={citation} />;
   return (
     <>
-      {!answer.is_supported && <p class="notice">{isQuoted ? answer.text : t("ask.unsupported")}</p>}
-      {(answer.is_supported || !isQuoted) && <Markdown text={answer.text} spans={spans} citation={citation} />}
-      <Notes notes={notes} />
+      <Peeks citations={answer.citations}>
+        {answer.is_supported ? (
+          text
+        ) : (
+          <>
+            <div class="notice">{isQuoted ? text : <p>{t("ask.unsupported")}</p>}</div>
+            {!isQuoted && text}
+          </>
+        )}
+      </Peeks>
+      <Notes notes={[...unsupportedNotes(answer), ...notes]} />
       {!answer.is_supported && question && <NearMisses question={question} strategy={answer.trace.strategy} />}
       <Sources citations={answer.citations} withQuotes={!isQuoted} />
       <Cost answer={answer} question={question} />
@@ -62,6 +75,15 @@ function Notes({ notes }: { notes: string[] }) {
       ))}
     </ul>
   );
+}
+
+/** What the underlined sentences lack, in words. */
+function unsupportedNotes({ statements, is_supported }: Answer): string[] {
+  if (!is_supported) return []; // all of the answer is without a source, which is said above it
+  const lacking = statements.filter((statement) => !statement.is_supported);
+  const nUncited = lacking.filter(({ citations }) => !citations.length).length;
+  const nUnlike = lacking.length - nUncited;
+  return [nUnlike && t("ask.nUnlike", { n: nUnlike }), nUncited && t("ask.nUncited", { n: nUncited })].filter((note) => note !== 0);
 }
 
 function spansOf(answer: Answer): Span[] {
@@ -90,9 +112,60 @@ function citationLink(citations: Citation[], number: number): HTMLElement | unde
   link.className = "citation";
   link.href = citedAt(citation);
   link.textContent = String(number);
-  link.title = `${citation.title || citation.document_id}\n\n${citation.quote}`;
+  link.dataset.number = String(number);
   link.setAttribute("aria-label", t("ask.citation", { n: number, title: citation.title || citation.document_id }));
   return link;
+}
+
+interface Peek {
+  citation: Citation;
+  style: { left: string; top?: string; bottom?: string };
+}
+
+/** Shows the quote behind a citation of its children while the pointer or the focus is on it. */
+function Peeks({ citations, children }: { citations: Citation[]; children: ComponentChildren }) {
+  const [peek, setPeek] = useState<Peek>();
+  const timer = useRef(0);
+  const hide = () => setPeek(undefined);
+  const hideSoon = () => (timer.current = window.setTimeout(hide, PEEK_MS)); // time to move the pointer onto the quote
+  useEffect(() => {
+    addEventListener("scroll", hide, { passive: true });
+    return () => (clearTimeout(timer.current), removeEventListener("scroll", hide));
+  }, []);
+  const show = (event: Event) => {
+    const element = event.target as HTMLElement;
+    const link = element.closest<HTMLElement>("a.citation");
+    if (link || element.closest(".peek")) clearTimeout(timer.current);
+    const citation = link && citations.find(({ number }) => String(number) === link.dataset.number);
+    if (!citation) return;
+    link.setAttribute("aria-describedby", "peek");
+    const box = link.getBoundingClientRect();
+    const left = `${Math.max(8, Math.min(box.left - 20, document.documentElement.clientWidth - PEEK_WIDTH - 8))}px`;
+    setPeek({ citation, style: box.bottom < innerHeight / 2 ? { left, top: `${box.bottom + 6}px` } : { left, bottom: `${innerHeight - box.top + 6}px` } });
+  };
+  const onKeyDown = (event: KeyboardEvent) => event.key === "Escape" && hide();
+  return (
+    <div onMouseOver={show} onMouseOut={hideSoon} onFocusIn={show} onFocusOut={hideSoon} onKeyDown={onKeyDown}>
+      {children}
+      {peek && (
+        <div class="peek" id="peek" role="tooltip" style={peek.style}>
+          <strong dir="auto">{peek.citation.title || peek.citation.document_id}</strong>
+          <CitationPlace citation={peek.citation} />
+          <p dir="auto">{shortened(peek.citation.quote, 420)}</p>
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Where in its document a citation stands. */
+function CitationPlace({ citation: { page, headings } }: { citation: Citation }) {
+  return (
+    <span class="small">
+      {page !== null && ` · ${t("page", { n: page })}`}
+      {headings.length > 1 && ` · ${headings.slice(1).join(" › ")}`}
+    </span>
+  );
 }
 
 function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes: boolean }) {
@@ -108,9 +181,8 @@ function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes:
             </a>
             <span class="small">
               {citation.document_id !== citation.title && <DocumentId id={citation.document_id} />}
-              {citation.page !== null && ` · ${t("page", { n: citation.page })}`}
-              {citation.headings.length > 1 && ` · ${citation.headings.slice(1).join(" › ")}`}
             </span>
+            <CitationPlace citation={citation} />
             {withQuotes && <blockquote dir="auto">{shortened(citation.quote)}</blockquote>}
           </li>
         ))}
@@ -172,15 +244,22 @@ function EvidenceList({ question, answer }: { question: string; answer: Answer }
       <Notes notes={[...answer.trace.notes, ...evidence.notes, ...evidence.omissions]} />
       {passages.problem && <ProblemNotice problem={passages.problem} retry={passages.reload} />}
       {passages.isLoading && !passages.value && <Waiting />}
-      {passages.value && <PassageList passages={passages.value} question={question} strategy={answer.trace.strategy} />}
+      {passages.value && <PassageList passages={passages.value} question={question} strategy={answer.trace.strategy} dropped={new Set(dropped.flatMap(({ ids }) => ids))} />}
     </>
   );
 }
 
 /** Passages in order, each with its document, score and reason. */
-export function PassageList({ passages, question, strategy }: { passages: Passage[]; question: string; strategy: string }) {
+interface PassageListProps {
+  passages: Passage[];
+  question: string;
+  strategy: string;
+  dropped?: Set<string>; // ids of those that the budgets leave out
+}
+
+function PassageList({ passages, question, strategy, dropped }: PassageListProps) {
   return (
-    <ol class="passages">
+    <ol class="passages" onKeyDown={moveInList}>
       {passages.map(({ chunk, document, score, reason }) => (
         <li key={chunk.id}>
           <a href={citedAt({ document_id: document.id, start: chunk.start, end: chunk.end })} dir="auto">
@@ -190,6 +269,7 @@ export function PassageList({ passages, question, strategy }: { passages: Passag
             <DocumentId id={document.id} /> · {number(score, 3)} · {reason} ·{" "}
             <a href={href("why", "", { q: question, strategy, chunk: chunk.id })}>{t("nav.why")}</a>
           </span>
+          {dropped?.has(chunk.id) && <span class="badge">{t("evidence.notSent")}</span>}
           <blockquote dir="auto">{shortened(chunk.text, 400)}</blockquote>
         </li>
       ))}

@@ -4,12 +4,14 @@ import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, request, stream, workspaceUrl, type Problem } from "../api";
 import { Markdown } from "../markdown";
-import { Await, Confirm, Dialog, Empty, ProblemNotice, Waiting, announce, asProblem, useLoaded } from "../parts";
+import { Await, Confirm, Dialog, Empty, ProblemNotice, Waiting, announce, asProblem, moveInList, useLoaded } from "../parts";
 import { go, href, route } from "../route";
 import { moment, number, t, type Key } from "../words";
-import type { Answer, ConversationSummary, Exchange, SavedAnswer } from "../types";
+import type { Answer, ConversationSummary, Entity, Exchange, IndexStatus, SavedAnswer } from "../types";
 import { AnswerText, WholeAnswer } from "./answer";
-import { OptionsDrawer, carried, countOptions, optionsOf, useStrategies } from "./options";
+import { OptionsDrawer, carried, countOptions, optionsOf, preferredStrategy, useStrategies } from "./options";
+
+const N_SUGGESTIONS = 4;
 
 // Counts what was saved, renamed and deleted here, so that the list of conversations is read again.
 const changes = signal(0);
@@ -30,9 +32,14 @@ function SavedConversation({ id }: { id: string }) {
   return <Await from={loaded}>{(value) => <Conversation id={id} saved={value.exchanges} first="" />}</Await>;
 }
 
+interface NewQuestion {
+  question: string;
+  strategy: string; // "" for the default of the server
+}
+
 /** A conversation: what was saved of it, the questions asked since, and the next one. */
 function Conversation({ id, saved, first }: { id: string; saved: Exchange[]; first: string }) {
-  const [asked, setAsked] = useState<string[]>(first ? [first] : []);
+  const [asked, setAsked] = useState<NewQuestion[]>(first ? [{ question: first, strategy: route.value.params.get("strategy") || preferredStrategy.value }] : []);
   const [isBusy, setBusy] = useState(Boolean(first));
   const conversation = useRef(id);
   const keep = (saved: string) => {
@@ -43,15 +50,16 @@ function Conversation({ id, saved, first }: { id: string; saved: Exchange[]; fir
   };
   const ask = (question: string, strategy: string) => {
     const { params } = route.value;
-    if (saved.length || asked.length) setAsked([...asked, question]), setBusy(true);
+    if (saved.length || asked.length) setAsked([...asked, { question, strategy }]), setBusy(true);
     else go(href("ask", "", { q: question, strategy, ...carried(params) }));
   };
   if (!saved.length && !asked.length)
     return (
-      <>
+      <div class="welcome">
+        <h1>{t("ask.welcome")}</h1>
         <QuestionForm ask={ask} isFirst isBusy={false} />
-        <Welcome />
-      </>
+        <Welcome ask={(question) => ask(question, "")} />
+      </div>
     );
   return (
     <>
@@ -61,8 +69,8 @@ function Conversation({ id, saved, first }: { id: string; saved: Exchange[]; fir
           {exchange.answer ? <AnswerText answer={asAnswer(exchange.answer)} /> : <p class="notice">{t("talk.removed")}</p>}
         </article>
       ))}
-      {asked.map((question, index) => (
-        <Asked key={index} question={question} conversation={conversation} keep={keep} end={() => setBusy(false)} />
+      {asked.map((one, index) => (
+        <Asked key={index} {...one} isFollowUp={saved.length + index > 0} conversation={conversation} keep={keep} end={() => setBusy(false)} />
       ))}
       <QuestionForm ask={ask} isFirst={false} isBusy={isBusy} />
     </>
@@ -76,27 +84,59 @@ function asAnswer(saved: SavedAnswer): Answer {
   return { ...saved, context: "", prompt: "", usage: [], trace };
 }
 
-function Welcome() {
-  const status = useLoaded(
-    (abort) => request<{ n_documents: number; n_entities: number; n_relations: number }>("GET", `api/v1/workspaces/${encodeURIComponent(route.value.workspace)}/status`, undefined, { signal: abort }),
-    route.value.workspace,
-  );
+/** What the workspace holds, and questions to begin with. */
+function Welcome({ ask }: { ask: (question: string) => void }) {
+  const { workspace } = route.value;
+  const status = useLoaded((abort) => get<Pick<IndexStatus, "n_documents" | "n_entities" | "n_relations">>("/status", {}, abort), workspace);
   if (status.problem) return <ProblemNotice problem={status.problem} retry={status.reload} />;
   if (!status.value) return <Waiting />;
-  if (!status.value.n_documents)
+  const { n_documents, n_entities, n_relations } = status.value;
+  if (!n_documents)
     return (
       <Empty title={t("ask.noDocuments")}>
         <p>{t("ask.addFirst")}</p>
+        <a class="button primary" href={href("documents")}>
+          {t("documents.add")}
+        </a>
       </Empty>
     );
-  const { n_documents, n_entities, n_relations } = status.value;
   return (
-    <Empty title={t("ask.welcome")}>
+    <div class="empty">
+      <Suggestions key={workspace} ask={ask} />
       <p>
-        {t("count.documents", { n: n_documents })} · {t("count.entities", { n: n_entities })} · {t("count.relations", { n: n_relations })}
+        <a href={href("documents")}>{t("count.documents", { n: n_documents })}</a> · <a href={href("entities")}>{t("count.entities", { n: n_entities })}</a> ·{" "}
+        <a href={href("graph")}>{t("count.relations", { n: n_relations })}</a>
       </p>
       <p class="small">{t("ask.hint")}</p>
-    </Empty>
+    </div>
+  );
+}
+
+/** Questions about the entities with the most relations, for people who do not know the documents yet. */
+function Suggestions({ ask }: { ask: (question: string) => void }) {
+  const [names, setNames] = useState<string[]>([]);
+  useEffect(() => {
+    const load = () =>
+      void get<{ entities: Entity[] }>("/entities", { k: 4 * N_SUGGESTIONS }).then(
+        ({ entities }) => setNames([...entities.filter(({ type }) => type !== "Other"), ...entities].slice(0, N_SUGGESTIONS).map(({ name }) => name)),
+        () => {}, // the page is whole without them
+      );
+    const id = requestIdleCallback(load); // after what a person waits for
+    return () => cancelIdleCallback(id);
+  }, []);
+  return (
+    <ul class="suggestions" aria-label={t("ask.suggestions")}>
+      {[...new Set(names)].map((name) => {
+        const question = t("entity.question", { name });
+        return (
+          <li key={name}>
+            <button onClick={() => ask(question)} dir="auto">
+              {question}
+            </button>
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 
@@ -110,14 +150,18 @@ function QuestionForm({ ask, isFirst, isBusy }: QuestionFormProps) {
   const { params } = route.value;
   const [text, setText] = useState("");
   const [isOpen, setOpen] = useState(false);
+  const [strategy, setStrategy] = useState(params.get("strategy") || preferredStrategy.value);
   const n = countOptions(params);
   const all = useStrategies();
   const submit = (event: Event) => {
     event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
     if (!text.trim() || isBusy) return;
-    ask(text.trim(), String(form.get("strategy") ?? ""));
+    ask(text.trim(), strategy);
     setText("");
+  };
+  const choose = (name: string) => {
+    setStrategy(name);
+    if (!name) preferredStrategy.value = "";
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
@@ -125,10 +169,17 @@ function QuestionForm({ ask, isFirst, isBusy }: QuestionFormProps) {
       (event.currentTarget as HTMLTextAreaElement).form!.requestSubmit();
     }
   };
-  const chosen = params.get("strategy") ?? "";
   return (
     <>
       <form class={isFirst ? "question" : "question next"} onSubmit={submit}>
+        {params.get("documents") && (
+          <p class="small only">
+            {t("ask.only", { documents: params.get("documents")! })}{" "}
+            <a href={href("ask", "", { ...carried(params), documents: "" })} aria-label={t("ask.all")}>
+              ✕
+            </a>
+          </p>
+        )}
         <label class="hidden" for="question">
           {t("ask.label")}
         </label>
@@ -145,11 +196,12 @@ function QuestionForm({ ask, isFirst, isBusy }: QuestionFormProps) {
         <div class="question-bar">
           <label>
             <span class="hidden">{t("strategy")}</span>
-            <select name="strategy" key={`${all.length}${chosen}`}>
+            <select name="strategy" value={strategy} onChange={(event) => choose(event.currentTarget.value)}>
               <option value="">{t("strategy.default")}</option>
-              {all.map((strategy) => (
-                <option key={strategy.name} value={strategy.name} title={strategy.summary} selected={strategy.name === chosen}>
-                  {strategy.name}
+              {!all.length && strategy && <option value={strategy}>{strategy}</option>}
+              {all.map(({ name, summary }) => (
+                <option key={name} value={name} title={summary} selected={name === strategy}>
+                  {name}
                 </option>
               ))}
             </select>
@@ -163,22 +215,22 @@ function QuestionForm({ ask, isFirst, isBusy }: QuestionFormProps) {
           </button>
         </div>
       </form>
-      {isOpen && <OptionsDrawer close={() => setOpen(false)} />}
+      {isOpen && <OptionsDrawer strategy={strategy} close={() => setOpen(false)} />}
     </>
   );
 }
 
 const STAGES: Record<string, Key> = { understand: "stage.understand", retrieve: "stage.retrieve", rerank: "stage.rerank", generate: "stage.generate" };
 
-interface AskedProps {
-  question: string;
+interface AskedProps extends NewQuestion {
+  isFollowUp: boolean;
   conversation: { current: string };
   keep: (conversation: string) => void;
   end: () => void;
 }
 
 /** A question of this visit and its answer: a new one continues the conversation, as soon as there is one. */
-function Asked({ question, conversation, keep, end }: AskedProps) {
+function Asked({ question, strategy, isFollowUp, conversation, keep, end }: AskedProps) {
   const [text, setText] = useState("");
   const [stage, setStage] = useState("");
   const [answer, setAnswer] = useState<Answer>();
@@ -186,6 +238,10 @@ function Asked({ question, conversation, keep, end }: AskedProps) {
   const [isStopped, setStopped] = useState(false);
   const [n, setN] = useState(0);
   const abort = useRef<AbortController>(null);
+  const element = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (isFollowUp) element.current!.scrollIntoView({ block: "start" });
+  }, []);
   useEffect(() => {
     const controller = (abort.current = new AbortController());
     setText(""), setAnswer(undefined), setProblem(undefined), setStopped(false), setStage("");
@@ -197,7 +253,7 @@ function Asked({ question, conversation, keep, end }: AskedProps) {
     let written = "";
     let saved = "";
     try {
-      const body = { question, ...(conversation.current && { conversation: conversation.current }), ...optionsOf(route.value.params) };
+      const body = { question, ...(conversation.current && { conversation: conversation.current }), ...optionsOf(route.value.params), strategy: strategy || undefined };
       for await (const { event, data } of stream("/conversations/query/stream", body, signal)) {
         if (event === "stage") setStage((data as { stage: string }).stage);
         if (event === "text") setText((written += (data as { text: string }).text));
@@ -217,7 +273,7 @@ function Asked({ question, conversation, keep, end }: AskedProps) {
   const again = () => setN(n + 1);
   const isWorking = !answer && !problem && !isStopped;
   return (
-    <article class="answer" aria-busy={isWorking}>
+    <article class="answer" aria-busy={isWorking} ref={element}>
       <h1 dir="auto">{question}</h1>
       {isWorking && (
         <div class="progress">
@@ -281,7 +337,7 @@ function Conversations({ chosen, close }: { chosen: string; close: () => void })
         if (!all.length) return <p>{t("talk.none")}</p>;
         return (
           <>
-            <ul class="talk-list">
+            <ul class="talk-list" onKeyDown={moveInList}>
               {all.map((talk) => (
                 <li key={talk.id}>
                   <a href={href("ask", talk.id)} dir="auto" aria-current={talk.id === chosen ? "page" : undefined} onClick={close}>

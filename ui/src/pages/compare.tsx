@@ -7,7 +7,7 @@ import { go, href, route } from "../route";
 import { duration, number, t } from "../words";
 import type { RankedChunk, StrategyResult } from "../types";
 import { AnswerText } from "./answer";
-import { carried, optionsOf, useStrategies } from "./options";
+import { carried, optionsOf, preferredStrategy, useStrategies } from "./options";
 
 const DEFAULT = ["weave", "mix", "naive"];
 const MOST = 4;
@@ -82,6 +82,9 @@ function Column({ question, strategy, add }: { question: string; strategy: strin
   return (
     <section class="column" aria-label={strategy} aria-busy={loaded.isLoading}>
       <h2>{strategy}</h2>
+      <p class="small" lang="en">
+        {useStrategies().find(({ name }) => name === strategy)?.summary}
+      </p>
       <ColumnBody loaded={loaded} question={question} />
     </section>
   );
@@ -91,6 +94,7 @@ function ColumnBody({ loaded, question }: { loaded: Loaded<StrategyResult> & { r
   if (loaded.problem) return <ProblemNotice problem={loaded.problem} retry={loaded.reload} />;
   if (!loaded.value) return <Waiting />;
   const { answer, error, ms, n_chunks, n_context_tokens, n_calls, strategy } = loaded.value;
+  const isPreferred = preferredStrategy.value === strategy;
   if (!answer) return <p class="notice">{error}</p>;
   return (
     <>
@@ -103,7 +107,14 @@ function ColumnBody({ loaded, question }: { loaded: Loaded<StrategyResult> & { r
         ]}
       />
       <AnswerText answer={answer} />
-      <a href={href("why", "", { q: question, strategy })}>{t("nav.why")}</a>
+      <p class="actions">
+        <a class="button" href={href("why", "", { q: question, strategy })}>
+          {t("nav.why")}
+        </a>
+        <button aria-pressed={isPreferred} onClick={() => (preferredStrategy.value = isPreferred ? "" : strategy)}>
+          {t(isPreferred ? "compare.preferred" : "compare.prefer")}
+        </button>
+      </p>
     </>
   );
 }

@@ -1,15 +1,17 @@
 // Document: its whole text with the cited span marked, its facts, and its original.
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, send, workspaceUrl } from "../api";
 import { Markdown, codePoints, type Span } from "../markdown";
 import { Await, Facts, Tabs, useLoaded } from "../parts";
-import { route } from "../route";
+import { go, href, route } from "../route";
 import { moment, number, t } from "../words";
-import type { Chunk, Document } from "../types";
+import type { Chunk, Document, RemovalPreview } from "../types";
 
 const MAX_FORMATTED = 300_000; // characters; a longer text opens as plain text, which a browser draws piece by piece
 const SECTION = 4_000; // characters of plain text that are drawn together
+const PATTERN = /[,;*?[\]]/; // what the filter of a question reads as a list or a pattern
 
 interface Loaded {
   document: Document;
@@ -34,35 +36,38 @@ function DocumentText({ document, chunks, text }: Loaded) {
   const { params } = route.value;
   const isMarkdown = document.media_type === "text/markdown";
   const [tab, setTab] = useState<"formatted" | "text">(isMarkdown && text.length <= MAX_FORMATTED ? "formatted" : "text");
+  const [isMarked, setMarked] = useState(localStorage.getItem("entities") !== "no");
   const element = useRef<HTMLDivElement>(null);
   const offset = useMemo(() => codePoints(text), [text]);
   const span = useMemo(() => citedSpan(params, offset, text.length), [params.toString(), offset]);
+  const borders = useMemo(() => chunks.map((chunk) => ({ at: offset(chunk.start), label: labelOf(chunk) })), [chunks]);
+  const mentions = useMentions(element, chunks, offset, isMarked ? tab : "");
+  const spans = span ? [span, ...mentions] : mentions;
   useEffect(() => {
     element.current?.querySelector("mark")?.scrollIntoView({ block: "center" });
   }, [span, tab]);
-  const file = `${workspaceUrl("/originals/")}${encodeURIComponent(document.id).replaceAll("%2F", "/")}`;
+  const mark = (isChosen: boolean) => {
+    setMarked(isChosen);
+    localStorage.setItem("entities", isChosen ? "yes" : "no");
+  };
   return (
     <div class="document">
       <header>
         <h1 dir="auto">{document.title || document.id}</h1>
-        <Facts
-          rows={[
-            [t("document.id"), document.id],
-            [t("document.status"), t(`status.${document.status}`)],
-            [t("document.chunks"), number(document.n_chunks)],
-            [t("document.updated"), moment(document.updated_at)],
-            ...Object.entries(document.metadata)
-              .filter(([name]) => name !== "title")
-              .map(([name, value]): [string, string] => [name, String(value)]),
-          ]}
-        />
+        <DocumentFacts document={document} />
         {document.error && <p class="notice">{document.error}</p>}
         <p class="actions">
+          {!PATTERN.test(document.id) && (
+            <a class="button" href={href("ask", "", { documents: document.id })}>
+              {t("document.ask")}
+            </a>
+          )}
           {document.original_hash && (
-            <a class="button" href={file} download>
+            <a class="button" href={`${workspaceUrl("/originals/")}${encodeURIComponent(document.id).replaceAll("%2F", "/")}`} download>
               {t("document.download")}
             </a>
           )}
+          <PageChoice document={document} chunks={chunks} />
         </p>
         <Tabs
           label={t("document.views")}
@@ -73,12 +78,101 @@ function DocumentText({ document, chunks, text }: Loaded) {
             ["text", t("document.text")],
           ]}
         />
+        <label class="check">
+          <input type="checkbox" checked={isMarked} onChange={(event) => mark(event.currentTarget.checked)} /> {t("document.entities")}
+        </label>
       </header>
       <div role="tabpanel" tabIndex={0} ref={element}>
-        {tab === "formatted" ? <Markdown text={text} spans={span ? [span] : []} /> : <PlainText text={text} span={span} borders={chunks.map((chunk) => offset(chunk.start))} />}
+        {tab === "formatted" ? <Markdown text={text} spans={spans} /> : <PlainText text={text} spans={spans} borders={borders} />}
       </div>
     </div>
   );
+}
+
+function DocumentFacts({ document }: { document: Document }) {
+  const removal = useLoaded((abort) => get<Pick<RemovalPreview, "n_answers">>("/removal", { document: document.id, k: 1 }, abort), document.id);
+  return (
+    <Facts
+      rows={[
+        [t("document.id"), document.id],
+        [t("document.status"), t(`status.${document.status}`)],
+        [t("document.chunks"), number(document.n_chunks)],
+        [t("document.updated"), moment(document.updated_at)],
+        ...(removal.value?.n_answers ? [[t("document.quoted"), t("count.answers", { n: removal.value.n_answers })] as [string, string]] : []),
+        ...Object.entries(document.metadata)
+          .filter(([name]) => name !== "title")
+          .map(([name, value]): [string, string] => [name, String(value)]),
+      ]}
+    />
+  );
+}
+
+function labelOf({ ordinal, page, headings }: Chunk): string {
+  const place = [t("document.chunk", { n: ordinal + 1 }), page !== null && t("page", { n: page })];
+  return [...place, headings.at(-1)].filter(Boolean).join(" · ");
+}
+
+/** A choice of pages, which leads to the first chunk of a page; nothing where a document has no pages. */
+function PageChoice({ document, chunks }: { document: Document; chunks: Chunk[] }) {
+  const first = new Map<number, Chunk>();
+  for (const chunk of chunks) if (chunk.page !== null && !first.has(chunk.page)) first.set(chunk.page, chunk);
+  if (!first.size) return null;
+  const start = Number(route.value.params.get("start") ?? -1);
+  const shown = chunks.findLast((chunk) => chunk.start <= start)?.page;
+  const show = (page: number) => {
+    const { start, end } = first.get(page)!;
+    go(href("documents", document.id, { start, end }));
+  };
+  return (
+    <select aria-label={t("document.page")} value={String(shown ?? "")} onChange={(event) => show(Number(event.currentTarget.value))}>
+      {!shown && <option value="">{t("document.page")}</option>}
+      {[...first.keys()].map((page) => (
+        <option key={page} value={String(page)}>
+          {t("page", { n: page })}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface ChunkDetails {
+  entities: { key: string; type: string; start: number; end: number }[];
+}
+
+/** The entities in the chunks that have come into view, as links; none while `view` is empty. */
+function useMentions(element: { current: HTMLElement | null }, chunks: Chunk[], offset: (point: number) => number, view: string): Span[] {
+  const [spans, setSpans] = useState<Span[]>([]);
+  const asked = useRef(new Set<string>());
+  useEffect(() => {
+    if (!view) return;
+    const ends = chunks.map((chunk) => [offset(chunk.start), offset(chunk.end)] as const);
+    const read = async (start: number, end: number) => {
+      const inView = chunks.filter((chunk, at) => ends[at]![0] < end && ends[at]![1] > start && !asked.current.has(chunk.id));
+      inView.forEach((chunk) => asked.current.add(chunk.id));
+      const found = await Promise.all(inView.map((chunk) => mentionsOf(chunk, offset)));
+      if (inView.length) setSpans((others) => [...others, ...found.flat()]);
+    };
+    const observer = new IntersectionObserver((entries) => {
+      const shown = entries.filter((entry) => entry.isIntersecting).map((entry) => (entry.target as HTMLElement).dataset);
+      if (shown.length) void read(Math.min(...shown.map(({ start }) => Number(start))), Math.max(...shown.map(({ end }) => Number(end))));
+    });
+    element.current!.querySelectorAll("[data-start]").forEach((part) => observer.observe(part));
+    return () => observer.disconnect();
+  }, [view, chunks]);
+  return view ? spans : NO_SPANS;
+}
+
+const NO_SPANS: Span[] = [];
+
+/** The entities of a chunk in the order of the text, without those that overlap an earlier one. */
+async function mentionsOf(chunk: Chunk, offset: (point: number) => number): Promise<Span[]> {
+  const { entities } = await get<ChunkDetails>(`/chunks/${chunk.id}`).catch((): ChunkDetails => ({ entities: [] })); // the text is whole without them
+  const spans: Span[] = [];
+  for (const { key, type, start, end } of entities.sort((a, b) => a.start - b.start || b.end - a.end)) {
+    const span: Span = { start: offset(chunk.start + start), end: offset(chunk.start + end), kind: "entity", title: type, href: href("entities", key) };
+    if (span.start >= (spans.at(-1)?.end ?? 0)) spans.push(span);
+  }
+  return spans;
 }
 
 function citedSpan(params: URLSearchParams, offset: (point: number) => number, length: number): Span | undefined {
@@ -87,41 +181,65 @@ function citedSpan(params: URLSearchParams, offset: (point: number) => number, l
   return { start: offset(start), end: Math.min(offset(end), length), kind: "cited" };
 }
 
-/** A long text in sections: the browser lays out those in view. A line in the margin shows where a chunk begins. */
-function PlainText({ text, span, borders }: { text: string; span?: Span; borders: number[] }) {
-  const sections = useMemo(() => sectionsOf(text, borders), [text]);
+interface Border {
+  at: number;
+  label: string;
+}
+
+/** A long text in sections: the browser lays out those in view. A line says where a chunk begins. */
+function PlainText({ text, spans, borders }: { text: string; spans: Span[]; borders: Border[] }) {
+  const sections = useMemo(() => sectionsOf(text, borders), [text, borders]);
   return (
     <div class="plain" dir="auto">
-      {sections.map(([start, end, isBorder]) => (
-        <div key={start} class={isBorder ? "section border" : "section"}>
-          {span && span.start < end && span.end > start ? (
-            <>
-              {text.slice(start, Math.max(start, span.start))}
-              <mark class="cited">{text.slice(Math.max(start, span.start), Math.min(end, span.end))}</mark>
-              {text.slice(Math.min(end, span.end), end)}
-            </>
-          ) : (
-            text.slice(start, end)
-          )}
+      {sections.map(({ start, end, label }) => (
+        <div key={start} class="section" data-start={start} data-end={end}>
+          {label && <span class="border">{label}</span>}
+          {piecesOf(text, start, end, spans)}
         </div>
       ))}
     </div>
   );
 }
 
-function sectionsOf(text: string, borders: number[]): [number, number, boolean][] {
-  const isBorder = new Set(borders);
-  const starts = [...new Set([0, ...borders])].filter((at) => at < text.length).sort((a, b) => a - b);
-  const sections: [number, number, boolean][] = [];
-  starts.forEach((start, index) => {
+/** Return the characters of a section, those of spans in their elements. */
+function piecesOf(text: string, start: number, end: number, spans: Span[]): ComponentChildren {
+  const inside = spans.filter((span) => span.start < end && span.end > start);
+  if (!inside.length) return text.slice(start, end);
+  const cuts = [...new Set([start, end, ...inside.flatMap((span) => [span.start, span.end])])].filter((at) => at >= start && at <= end).sort((a, b) => a - b);
+  return cuts.slice(1).map((stop, index) => {
+    const from = cuts[index]!;
+    const around = inside.filter((span) => span.start <= from && span.end >= stop);
+    const entity = around.find(({ kind }) => kind === "entity");
+    const words = text.slice(from, stop);
+    const inner = entity ? (
+      <a class="entity" href={entity.href} title={entity.title}>
+        {words}
+      </a>
+    ) : (
+      words
+    );
+    return around.some(({ kind }) => kind === "cited") ? <mark class="cited">{inner}</mark> : inner;
+  });
+}
+
+interface Section {
+  start: number;
+  end: number;
+  label: string;
+}
+
+function sectionsOf(text: string, borders: Border[]): Section[] {
+  const labels = new Map(borders.map(({ at, label }) => [at, label]));
+  const starts = [...new Set([0, ...labels.keys()])].filter((at) => at < text.length).sort((a, b) => a - b);
+  return starts.flatMap((start, index) => {
     const end = starts[index + 1] ?? text.length;
+    const sections: Section[] = [];
     for (let at = start; at < end; ) {
       const line = text.indexOf("\n", at + SECTION);
       const stop = line < 0 || line >= end || line > at + 2 * SECTION ? Math.min(end, at + 2 * SECTION) : line + 1;
-      sections.push([at, stop, at > 0 && isBorder.has(at)]);
+      sections.push({ start: at, end: stop, label: labels.get(at) ?? "" });
       at = stop;
     }
+    return sections;
   });
-  return sections;
 }
-

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { mayWrite } from "../session";
 import { get } from "../api";
 import { JobList } from "../jobs";
-import { Action, Await, Confirm, Dialog, Empty, Facts, Failures, N_FAILURES, ProblemNotice, Waiting, announce, asProblem, say, useLoaded } from "../parts";
+import { Action, Await, Confirm, Dialog, Empty, Facts, Failures, N_FAILURES, ProblemNotice, Waiting, announce, asProblem, moveInList, say, useLoaded } from "../parts";
 import { go, href, route } from "../route";
 import { bytes, duration, moment, money, number, t, type Key } from "../words";
 import {
@@ -12,6 +12,7 @@ import {
   type NamedFile, type Upload,
 } from "../work";
 import type { Added, Document, DocumentPage, Estimate, IndexStatus, Range, RemovalPreview, Status } from "../types";
+import { DocumentId } from "./answer";
 import { DocumentView } from "./document";
 
 const PAGE = 50; // documents
@@ -134,15 +135,6 @@ function Rows({ documents, isLater }: { documents: Document[]; isLater: boolean 
   );
 }
 
-function moveInList(event: KeyboardEvent) {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  const links = [...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("a")];
-  const at = links.indexOf(document.activeElement as HTMLElement);
-  if (!step || at < 0) return;
-  event.preventDefault();
-  links[at + step]?.focus();
-}
-
 interface RowProps {
   document: Document;
   isChosen: boolean;
@@ -161,8 +153,7 @@ function Row({ document, isChosen, choose, remove }: RowProps) {
           {name}
         </a>
         <p class="small" dir="auto">
-          {name !== id && `${id} · `}
-          {t("count.chunks", { n: document.n_chunks })} · {moment(document.updated_at)}
+          {name !== id && <DocumentId id={id} />} <span class="row-facts">{`${name === id ? "" : "· "}${t("count.chunks", { n: document.n_chunks })} · ${moment(document.updated_at)}`}</span>
         </p>
         {error && (
           <p class="error" dir="auto">

@@ -202,7 +202,7 @@ function MergeForm({ entity, other, finish }: { entity: Entity; other: string; f
                 <span>
                   <input type="radio" name="name" value={side.name} defaultChecked={!index} /> <strong dir="auto">{side.name}</strong> <span class="small">{side.type}</span>
                 </span>
-                <span class="small">{t("entity.mentionsIn", { n: side.n_mentions, chunks: side.n_chunks })}</span>
+                <span class="small">{`${t("count.chunks", { n: side.n_chunks })} · ${t("count.relations", { n: side.degree })}`}</span>
                 {side.aliases.length > 0 && (
                   <span class="small" dir="auto">
                     {side.aliases.join(" · ")}

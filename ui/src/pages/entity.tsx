@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { get } from "../api";
 import { shortened } from "../markdown";
-import { Await, Empty, Facts, useLoaded } from "../parts";
+import { Await, Empty, Facts, moveInList, useLoaded } from "../parts";
 import { go, href, route } from "../route";
 import { number, t } from "../words";
 import type { Chunk, Entity, Relation } from "../types";
@@ -11,6 +11,7 @@ import { DocumentId, citedAt } from "./answer";
 import { Duplicates, EditActions, EditHistory } from "./edits";
 
 const PAGE = 50;
+const N_DOCUMENTS = 12; // shown at first
 
 export function Entities() {
   const { subject, workspace, params } = route.value;
@@ -55,7 +56,7 @@ function EntityList() {
           return (
             <>
               <p class="small">{t("count.entities", { n: pages[0]!.n_total })}</p>
-              <ul class="entity-list">
+              <ul class="entity-list" onKeyDown={moveInList}>
                 {entities.map((entity) => (
                   <li key={entity.key}>
                     <a href={href("entities", entity.key)} dir="auto">
@@ -99,7 +100,7 @@ function EntityView({ name }: { name: string }) {
             rows={[
               [t("entity.type"), <a href={href("entities", "", { type: entity.type })}>{entity.type}</a>],
               ...(entity.aliases.length ? [[t("entity.aliases"), entity.aliases.join(" · ")] as [string, string]] : []),
-              [t("entity.mentions"), t("entity.mentionsIn", { n: entity.n_mentions, chunks: entity.n_chunks })],
+              [t("entity.mentions"), t("count.chunks", { n: entity.n_chunks })],
             ]}
           />
           <p class="actions">
@@ -111,35 +112,54 @@ function EntityView({ name }: { name: string }) {
             </a>
             <EditActions entity={entity} changed={changed} />
           </p>
-          <ul class="descriptions">
-            {entity.description
-              .split("\n")
-              .filter(Boolean)
-              .map((line) => (
-                <li key={line} dir="auto">
-                  {line}
-                </li>
-              ))}
-          </ul>
-          <Mentions chunks={chunks} />
-          <Relations entity={entity} />
-          <Duplicates entity={entity} n={n} changed={changed} />
-          <EditHistory entity={entity.key} n={n} changed={changed} />
-          {claims.length > 0 && (
-            <section>
-              <h2>{t("entity.claims")}</h2>
-              <ul>
-                {claims.map((claim) => (
-                  <li key={claim.id} dir="auto">
-                    {claim.description}
-                  </li>
-                ))}
+          <div class="entity-body">
+            <div>
+              <ul class="descriptions">
+                {entity.description
+                  .split("\n")
+                  .filter(Boolean)
+                  .map((line) => (
+                    <li key={line} dir="auto">
+                      {line} <Origin text={line} chunks={chunks} />
+                    </li>
+                  ))}
               </ul>
-            </section>
-          )}
+              <Relations entity={entity} chunks={chunks} />
+            </div>
+            <div>
+              <Mentions chunks={chunks} />
+              {claims.length > 0 && (
+                <section>
+                  <h2>{t("entity.claims")}</h2>
+                  <ul>
+                    {claims.map((claim) => (
+                      <li key={claim.id} dir="auto">
+                        {claim.description}
+                      </li>
+                    ))}
+                  </ul>
+                </section>
+              )}
+              <Duplicates entity={entity} n={n} changed={changed} />
+              <EditHistory entity={entity.key} n={n} changed={changed} />
+            </div>
+          </div>
         </div>
       )}
     </Await>
+  );
+}
+
+/** A link to the sentence that a description repeats; nothing where it was written by a model or a person. */
+function Origin({ text, chunks }: { text: string; chunks: [Chunk, number][] }) {
+  const chunk = chunks.find(([candidate]) => candidate.text.includes(text))?.[0];
+  if (!chunk) return null;
+  const nBefore = [...chunk.text.slice(0, chunk.text.indexOf(text))].length; // the server counts code points
+  const start = chunk.start + nBefore;
+  return (
+    <a class="small" href={citedAt({ document_id: chunk.document_id, start, end: start + [...text].length })}>
+      <DocumentId id={chunk.document_id} />
+    </a>
   );
 }
 
@@ -150,25 +170,30 @@ function Mentions({ chunks }: { chunks: [Chunk, number][] }) {
     const row = byDocument.get(chunk.document_id) ?? { n: 0, chunks: [] };
     byDocument.set(chunk.document_id, { n: row.n + n, chunks: [...row.chunks, chunk] });
   }
+  const [isWhole, setWhole] = useState(false);
+  const rows = [...byDocument];
   const most = Math.max(...[...byDocument.values()].map((row) => row.n), 1);
   return (
     <section>
       <h2>{t("entity.documents", { n: byDocument.size })}</h2>
       <ul class="strip">
-        {[...byDocument].map(([id, row]) => (
+        {rows.slice(0, isWhole ? rows.length : N_DOCUMENTS).map(([id, row]) => (
           <li key={id}>
-            <meter min={0} max={most} value={row.n} aria-label={t("entity.mentionsOf", { n: row.n })} />
+            <span class="share" aria-hidden="true">
+              <span style={{ width: `${(100 * row.n) / most}%` }} />
+            </span>
             <span>
               {row.chunks.slice(0, 5).map((chunk, index) => (
                 <a key={chunk.id} href={citedAt({ document_id: id, start: chunk.start, end: chunk.end })}>
                   {index ? ` ${number(index + 1)}` : <DocumentId id={id} />}
                 </a>
               ))}
-              <span class="small"> {number(row.n)}</span>
+              <span class="small"> {t("entity.mentionsOf", { n: row.n })}</span>
             </span>
           </li>
         ))}
       </ul>
+      {!isWhole && rows.length > N_DOCUMENTS && <button onClick={() => setWhole(true)}>{t("more", { n: rows.length - N_DOCUMENTS })}</button>}
     </section>
   );
 }
@@ -179,7 +204,7 @@ interface NeighbourPage {
   cursor: string;
 }
 
-function Relations({ entity }: { entity: Entity }) {
+function Relations({ entity, chunks }: { entity: Entity; chunks: [Chunk, number][] }) {
   const [cursors, setCursors] = useState([""]);
   const loaded = useLoaded((abort) => Promise.all(cursors.map((cursor) => get<NeighbourPage>(`/neighbours/${encodeURIComponent(entity.key)}`, { k: PAGE, cursor }, abort))), cursors.length);
   return (
@@ -190,13 +215,15 @@ function Relations({ entity }: { entity: Entity }) {
           const next = pages.at(-1)!.cursor;
           return (
             <>
-              <ul class="relation-list">
+              <ul class="relation-list" onKeyDown={moveInList}>
                 {pages
                   .flatMap((page) => page.neighbours)
                   .map(([relation, other]) => (
                     <li key={relation.id} dir="auto">
                       <a href={href("entities", other.key)}>{other.name}</a> <span class="small">{other.type}</span>
-                      <p class="small">{shortened(relation.description, 300)}</p>
+                      <p class="small">
+                        {shortened(relation.description, 300)} <Origin text={relation.description.split("\n")[0]!} chunks={chunks} />
+                      </p>
                     </li>
                   ))}
               </ul>

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, query, workspaceUrl, type Problem } from "../api";
-import { loadMap, neighboursOf, paletteColour, sceneOf, tilesInView, type Box, type Colouring, type GraphMap, type MapQuery } from "../graph_map";
+import { loadMap, MAX_DETAILED, neighboursOf, paletteColour, placesOfTypes, sceneOf, tilesInView, type Box, type Colouring, type GraphMap, type MapQuery } from "../graph_map";
 import { announce, asProblem, Await, Empty, ProblemNotice, save, Tabs, useLoaded, Waiting } from "../parts";
 import { startRenderer, type Marks, type Renderer } from "../renderer";
 import { go, href, route } from "../route";
@@ -27,6 +27,8 @@ interface Chosen {
   label: string;
 }
 
+const COLOURINGS: Colouring[] = ["type", "community"];
+
 /** What the address says of the map. */
 interface Address {
   name: string;
@@ -34,7 +36,7 @@ interface Address {
   path: number;
   near: number;
   detail: string;
-  colours: Colouring;
+  colours: Colouring | ""; // "": what the size of the graph suggests
   tab: "map" | "table";
   type: string[];
   community: string[];
@@ -48,7 +50,7 @@ function readAddress(): Address {
     path: Number(params.get("path") ?? 0),
     near: Number(params.get("near") ?? N_NEIGHBOURS),
     detail: params.get("detail") ?? "",
-    colours: params.get("colours") === "community" ? "community" : "type",
+    colours: COLOURINGS.find((name) => name === params.get("colours")) ?? "",
     tab: params.get("tab") === "table" ? "table" : "map",
     type: params.getAll("type"),
     community: params.getAll("community"),
@@ -62,9 +64,14 @@ function addressWith(changes: Partial<Address>): string {
     ...rest,
     path: path || undefined,
     near: near === N_NEIGHBOURS ? undefined : near,
-    colours: colours === "type" ? undefined : colours,
+    colours: colours || undefined,
     tab: tab === "map" ? undefined : tab,
   });
+}
+
+/** A large graph is first shown as communities, which differ less by their types than by themselves. */
+function coloursOf({ colours }: Address, overview: GraphMap): Colouring {
+  return colours || (overview.n_entities > MAX_DETAILED ? "community" : "type");
 }
 
 const change = (changes: Partial<Address>) => go(addressWith(changes), true);
@@ -134,7 +141,7 @@ function GraphPage({ overview }: { overview: GraphMap }) {
         </label>
         <label class="field">
           {t("graph.colours")}
-          <select value={address.colours} onChange={(event) => change({ colours: event.currentTarget.value as Colouring })}>
+          <select value={coloursOf(address, overview)} onChange={(event) => change({ colours: event.currentTarget.value as Colouring })}>
             <option value="type">{t("graph.byType")}</option>
             <option value="community">{t("graph.byCommunity")}</option>
           </select>
@@ -199,7 +206,9 @@ function MapCanvas({ overview, map, chosen, path, onMove, onNode, renderer }: Ca
   const listener = useRef(onNode);
   listener.current = onNode;
   const theme = useTheme();
-  const { name, to, colours } = readAddress();
+  const address = readAddress();
+  const { name, to } = address;
+  const colours = coloursOf(address, overview);
   useEffect(() => {
     try {
       const lost = () => setProblem(asProblem(new Error(t("graph.lost"))));
@@ -300,7 +309,8 @@ function coarsest(overview: GraphMap): number[] {
 function colouring(overview: GraphMap, map: GraphMap, colours: Colouring): (node: number) => string {
   const { type, community } = map.nodes;
   if (colours === "type") {
-    const places = map.types.map((name) => overview.types.indexOf(name));
+    const placeByType = placesOfTypes(overview.types);
+    const places = map.types.map((name) => placeByType.get(name) ?? -1);
     return (node) => paletteColour(places[type[node]!] ?? -1);
   }
   const placeById = new Map(coarsest(overview).map((node, place) => [overview.ids[node]!, place]));
@@ -310,7 +320,7 @@ function colouring(overview: GraphMap, map: GraphMap, colours: Colouring): (node
 
 function boxAround(map: GraphMap): Box {
   const [xs, ys] = [[...map.nodes.x], [...map.nodes.y]];
-  return [Math.min(...xs) - 8, Math.min(...ys) - 8, Math.max(...xs) + 8, Math.max(...ys) + 8];
+  return [Math.min(...xs) - 4, Math.min(...ys) - 2, Math.max(...xs) + 4, Math.max(...ys) + 2];
 }
 
 function marksOf(map: GraphMap, id: string, path?: EntityPath): Marks {
@@ -445,6 +455,7 @@ function ChosenCard({ chosen, focus, map, zoom }: { chosen: Chosen; focus: strin
     return (
       <section class="card" data-chosen={chosen.id}>
         <EntitySummary name={chosen.id} />
+        {map && neighboursOf(map, node).includes(map.ids.indexOf(focus)) && <RelationTo focus={focus} other={chosen.id} />}
         <p class="actions">
           <a class="button" href={addressWith({ name: chosen.id, to: "", path: 0, near: N_NEIGHBOURS })}>
             {t("graph.neighbours")}
@@ -472,6 +483,20 @@ function ChosenCard({ chosen, focus, map, zoom }: { chosen: Chosen; focus: strin
   );
 }
 
+/** What the documents say of two entities together. */
+function RelationTo({ focus, other }: { focus: string; other: string }) {
+  const details = useLoaded((abort) => get<{ relation: Relation }>("/relation", { first: focus, second: other }, abort), `${focus} ${other}`);
+  return (
+    <Await from={details}>
+      {({ relation }) => (
+        <blockquote class="relation" dir="auto" aria-label={t("graph.relations")}>
+          {relation.description}
+        </blockquote>
+      )}
+    </Await>
+  );
+}
+
 function discBox(map: GraphMap, node: number): Box {
   const { x, y, radius } = map.nodes;
   const r = radius?.[node] ?? 10;
@@ -494,8 +519,10 @@ function Report({ id }: { id: string }) {
 
 /** The filters, which also say what the colours mean. */
 function Legend({ overview, address }: { overview: GraphMap; address: Address }) {
+  const colours = coloursOf(address, overview);
   const communities = useMemo(() => coarsest(overview), [overview]);
   const places = useMemo(() => new Map(communities.map((node, place) => [overview.ids[node]!, place])), [communities]);
+  const placeByType = useMemo(() => placesOfTypes(overview.types), [overview]);
   const others = address.community.filter((id) => (places.get(id) ?? N_COMMUNITIES) >= N_COMMUNITIES);
   const rows = [...communities.slice(0, N_COMMUNITIES).map((node) => overview.ids[node]!), ...others];
   const text = (id: string) => {
@@ -507,13 +534,13 @@ function Legend({ overview, address }: { overview: GraphMap; address: Address })
       <Filter
         title={t("graph.types")}
         chosen={address.type}
-        rows={overview.types.map((name, place) => [name, name || t("graph.untyped"), address.colours === "type" ? paletteColour(place) : undefined])}
+        rows={overview.types.map((name) => [name, name || t("graph.untyped"), colours === "type" ? paletteColour(placeByType.get(name)!) : undefined])}
         choose={(type) => change({ type })}
       />
       <Filter
         title={t("graph.communities")}
         chosen={address.community}
-        rows={rows.map((id) => [id, text(id), address.colours === "community" ? paletteColour(places.get(id) ?? -1) : undefined])}
+        rows={rows.map((id) => [id, text(id), colours === "community" ? paletteColour(places.get(id) ?? -1) : undefined])}
         choose={(community) => change({ community })}
       />
     </>

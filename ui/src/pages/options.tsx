@@ -1,6 +1,6 @@
 // Options: what else a question may say: its strategy, the documents it may use, and every option that the server lists.
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Problem, request } from "../api";
 import { Dialog } from "../parts";
@@ -14,6 +14,10 @@ interface StrategyList {
 }
 
 const listed = signal<StrategyList>({ strategies: [], options: [] });
+
+/** The strategy that a person chose for every question in this browser; "" for the default of the server. */
+export const preferredStrategy = signal(localStorage.getItem("strategy") ?? "");
+effect(() => localStorage.setItem("strategy", preferredStrategy.value));
 
 /** Return the strategies of the server with their options, loaded once; none until then. */
 export function useStrategies(): Strategy[] {
@@ -73,9 +77,9 @@ export function carried(params: URLSearchParams): Record<string, string> {
 }
 
 /** The drawer with all options. "Use" writes those that differ from their default into the address. */
-export function OptionsDrawer({ close }: { close: () => void }) {
+export function OptionsDrawer({ strategy, close }: { strategy: string; close: () => void }) {
   const { params, page, subject, workspace } = route.value;
-  const chosen = useStrategies().find((strategy) => strategy.name === (params.get("strategy") || listed.value.strategies[0]?.name));
+  const chosen = useStrategies().find(({ name }) => name === (strategy || listed.value.strategies[0]?.name));
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -85,6 +89,8 @@ export function OptionsDrawer({ close }: { close: () => void }) {
       if (!value || (option && String(option.default) === value)) next.delete(name);
       else next.set(name, String(value));
     }
+    if (strategy) next.set("strategy", strategy);
+    else next.delete("strategy");
     const place = ["#", "workspaces", encodeURIComponent(workspace), page, ...(subject ? [encodeURIComponent(subject)] : [])].join("/");
     go(`${place}?${next}`, true);
     close();

@@ -7,6 +7,7 @@ import { Await, Empty, Facts, useLoaded } from "../parts";
 import { href, route } from "../route";
 import { number, t } from "../words";
 import type { Chain, Chunk, ExplainedChunk, Explanation } from "../types";
+import { DocumentId } from "./answer";
 import { optionsOf } from "./options";
 
 export function Why() {
@@ -68,7 +69,7 @@ function PassageReasons({ chunk }: { chunk: ExplainedChunk }) {
   return (
     <article class="reasons">
       <h2 dir="auto">
-        <a href={href("documents", chunk.document_id)}>{chunk.title || chunk.document_id}</a>
+        <a href={href("documents", chunk.document_id)}>{chunk.title || chunk.document_id}</a> {chunk.title && <span class="small"><DocumentId id={chunk.document_id} /></span>}
       </h2>
       <p class="small">{chunk.rank ? t("why.rank", { n: chunk.rank, score: number(chunk.score, 3), reason: chunk.reason }) : t("why.notChosen")}</p>
       <blockquote dir="auto">{shortened(chunk.text, 500)}</blockquote>
@@ -105,8 +106,11 @@ function ChainPath({ chain }: { chain: Chain }) {
         </li>
       )}
       {chain.steps.map((step) => (
-        <li key={step.relation} title={step.description}>
+        <li key={step.relation}>
           <a href={href("entities", step.target)}>{step.target}</a>
+          <span class="small step" dir="auto">
+            {shortened(step.description, 120)}
+          </span>
         </li>
       ))}
       <li class="end">{t("compare.passage")}</li>
