@@ -15,6 +15,8 @@ const FLAGS = [
   ...["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic"],
   "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
 ];
+// Long: tests wait for what must come, and a machine may have much else to do.
+export const TIMEOUT_MS = 40_000;
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Make an index of the demo corpus in a folder of its own, and return the folder. */
@@ -62,7 +64,7 @@ export async function startBrowser() {
 export async function open(browser, address, view = "", options = {}) {
   const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, locale: "en", ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(TIMEOUT_MS);
   page.problems = [];
   page.on("pageerror", (error) => page.problems.push(`script: ${error.message}`));
   page.on("console", (message) => message.type() === "error" && page.problems.push(`console: ${message.text()}`));

@@ -28,20 +28,26 @@ test("a person can ask after at most 6 requests, none to another host", async ()
   assert.deepEqual(page.problems, []);
 });
 
-test("the start blocks the main thread for at most 200 ms", async () => {
-  const blocked = [];
+test("the start blocks the main thread for at most 200 ms, and its largest paint comes within 1.5 s", async () => {
+  const [blocked, paints] = [[], []];
   for (let n = 0; n < 5; n++) {
     const context = await browser.newContext();
     const page = await context.newPage();
     await page.addInitScript(() => {
       window.blocked = 0;
+      new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.paint = entry.startTime))).observe({ type: "largest-contentful-paint", buffered: true });
       new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.blocked += Math.max(0, entry.duration - 50)))).observe({ type: "longtask", buffered: true });
     });
     await page.goto(server.address);
     await page.waitForSelector(".empty");
+    await page.waitForFunction(() => window.paint);
     blocked.push(await page.evaluate(() => window.blocked));
+    paints.push(await page.evaluate(() => window.paint));
     await context.close();
   }
-  console.log(`main thread blocked: ${blocked.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+  const listed = (times) => times.map((ms) => ms.toFixed(0)).join(", ");
+  console.log(`main thread blocked: ${listed(blocked)} ms; largest paint: ${listed(paints)} ms`);
+  // The best of five: other work on the machine only adds.
   assert.ok(Math.min(...blocked) <= 200, `${blocked} ms`);
+  assert.ok(Math.min(...paints) <= 1_500, `${paints} ms`);
 });

@@ -176,7 +176,6 @@ test("a server that goes away and comes back is noticed without a reload", async
   let mortal = await startServer(own);
   try {
     const page = await open(browser, mortal.address, VIEW);
-    page.setDefaultTimeout(30_000);
     await page.waitForSelector(ROW);
     const ended = new Promise((resolve) => mortal.process.on("exit", resolve));
     mortal.process.kill("SIGKILL");

@@ -137,7 +137,7 @@ test("the picture is exported as PNG, the graph as GraphML and JSON", async () =
   const page = await open(browser, server.address, view());
   await shown(page, "middle");
   const saved = async (name) => {
-    const [download] = await Promise.all([page.waitForEvent("download"), page.locator(".graph-side .actions > *", { hasText: name }).click()]);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator(".formats").getByText(name, { exact: true }).click()]);
     return readFileSync(await download.path());
   };
   const png = await saved("PNG");
@@ -145,6 +145,10 @@ test("the picture is exported as PNG, the graph as GraphML and JSON", async () =
   assert.ok(png.length > 10_000, `${png.length} bytes`);
   assert.match((await saved("GraphML")).toString(), /<graphml/);
   assert.ok(JSON.parse((await saved("JSON")).toString()).nodes.length > 100);
+  assert.equal((await saved("CSV")).subarray(0, 2).toString(), "PK");
+  await page.route("**/graph/export?format=turtle", (route) => route.fulfill({ status: 503, contentType: "application/problem+json", body: '{"status": 503, "detail": "It needs a package.", "remedy": "Install it."}' }));
+  await page.locator(".formats").getByText("Turtle").click();
+  await page.waitForSelector(".toasts >> text=It needs a package. Install it.");
 });
 
 test("without WebGL the map says so, and the table shows the same", async () => {
@@ -158,7 +162,7 @@ test("without WebGL the map says so, and the table shows the same", async () => 
   await page.goto("about:blank"); // so that the next address loads the page again
   await page.goto(`${server.address}/${view()}`);
   const notice = page.locator(".graph .problem");
-  await notice.waitFor({ timeout: 30_000 });
+  await notice.waitFor();
   assert.match(await notice.textContent(), /WebGL/);
   assert.deepEqual(await violations(page), []);
   await notice.locator("a").click();

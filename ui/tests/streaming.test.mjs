@@ -44,6 +44,44 @@ test("the answer of a model appears while it is written, and Stop ends its call"
     assert.deepEqual(requests.filter((request) => request.kind === "answer").map((request) => request.is_completed), [false]);
   }));
 
+test("each piece of a long answer is on the screen within 50 ms, and what was written before is not drawn again", async () => {
+  const paragraph = (n) => `Paragraph ${n} says that Alice Kober cut slips from old cards and kept them in cartons [1].\n\n`;
+  const server = await startServer(folder);
+  try {
+    const page = await open(browser, server.address);
+    await page.evaluate(() => {
+      // A server whose answer comes in pieces, at times that the test knows.
+      const encoder = new TextEncoder();
+      const own = window.fetch;
+      window.fetch = (url, init) => {
+        if (!String(url).endsWith("/query/stream")) return own(url, init);
+        return Promise.resolve(new Response(new ReadableStream({ start: (controller) => (window.send = (event, data) => controller.enqueue(encoder.encode(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`))) })));
+      };
+    });
+    await page.fill("#question", "Who was Alice Kober?");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => window.send);
+    await page.evaluate((text) => window.send("text", { text }), Array.from({ length: 150 }, (_, n) => paragraph(n)).join(""));
+    await page.waitForSelector(".markdown p >> nth=149");
+    const { times, isSame } = await page.evaluate(async () => {
+      const first = document.querySelector(".markdown p");
+      const times = [];
+      for (let n = 0; n < 60; n++) {
+        const begin = performance.now();
+        window.send("text", { text: `word${n} ` });
+        while (!document.querySelector(".markdown").textContent.includes(`word${n} `.trim())) await new Promise(requestAnimationFrame);
+        times.push(performance.now() - begin);
+      }
+      return { times: times.sort((a, b) => a - b), isSame: first === document.querySelector(".markdown p") };
+    });
+    console.log(`piece to screen: half within ${times[30].toFixed(0)} ms, 95 % within ${times[57].toFixed(0)} ms`);
+    assert.ok(isSame);
+    assert.ok(times[30] <= 50, `${times[30]} ms`); // half of them: the rest depends on what else the machine does
+  } finally {
+    await server.stop();
+  }
+});
+
 test("a sentence that no passage supports is underlined and says why", () =>
   withModel({}, async (server) => {
     const page = await open(browser, server.address, asked);

@@ -91,7 +91,7 @@ async def _answer(query: Query, components: Components, states: DerivationStates
         documents = await documents_behind(answer_input, result.view) if query.names_documents else ()
     answer_input = replace(answer_input, stale=(*map(with_remedy, answer_input.stale), *result.stale))
     llm = result.counter.llm(Role.ANSWER) if query.with_answer else None
-    on_piece(AnswerPiece(stage="generate", documents=documents))
+    on_piece(AnswerPiece(stage="generate", n_passages=len(answer_input.packed.passages), documents=documents))
     with span("quipu.generate"):
         answer = await compose_answer(result.query, answer_input, llm=llm, on_text=on_text)
     if llm and answer.generator == EXTRACTIVE and answer.is_supported:

@@ -85,6 +85,7 @@ class AnswerPiece:
     """A piece of an answer while it is streamed. The last piece has no text and holds the whole answer.
 
     A piece with a `stage` and no text says what is done from now on: "understand", "retrieve", "rerank" or "generate".
+    The piece "generate" counts the passages that the answer is made of.
     In a conversation, the piece "generate" names the `documents` whose words a model may be sent, None if they may be
     any of the index, and the last piece has the id of the conversation and the number of the exchange (0: not saved).
     """
@@ -92,6 +93,7 @@ class AnswerPiece:
     text: str = ""
     answer: Answer | None = None
     stage: str = ""
+    n_passages: int = 0
     documents: tuple[str, ...] | None = ()
     conversation: str = ""
     number: int = 0

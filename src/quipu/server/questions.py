@@ -83,8 +83,9 @@ async def query(kb: Quipu, call: Call, body: Question) -> Answer:
 async def stream_query(kb: Quipu, call: Call, body: Question) -> Response:
     """Answer a question in pieces while the answer is made.
 
-    Server-sent events: `stage` says what is done from now on, `text` is a piece of the answer, `answer` is the whole
-    answer with its citations, `problem` an error; the last event is `answer` or `problem`.
+    Server-sent events: `stage` says what is done from now on (and in the end, of how many passages the answer is made),
+    `text` is a piece of the answer, `answer` is the whole answer with its citations, `problem` an error; the last event
+    is `answer` or `problem`.
     """
     return event_stream(answer_events(call, lambda: kb.stream(body.question, **question_options(call, body))))
 
@@ -100,7 +101,7 @@ async def answer_events(call: Call, stream: Callable[[], AsyncGenerator[AnswerPi
                         yield sent_event("saved", {"conversation": piece.conversation, "number": piece.number})
                     yield sent_event("answer", piece.answer)
                 elif piece.stage:
-                    yield sent_event("stage", {"stage": piece.stage})
+                    yield sent_event("stage", {"stage": piece.stage, "n_passages": piece.n_passages})
                 else:
                     yield sent_event("text", {"text": piece.text})
     except Exception as error:

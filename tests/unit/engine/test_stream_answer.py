@@ -67,5 +67,6 @@ async def test_an_answer_names_its_stages_before_its_text(tmp_path: Path) -> Non
         await kb.add_text("Alice Kober taught classics at Brooklyn College.")
         pieces = [piece async for piece in kb.stream("Where did Alice Kober teach?")]
     assert [piece.stage for piece in pieces if piece.stage] == ["understand", "retrieve", "generate"]
+    assert [piece.n_passages for piece in pieces if piece.stage] == [0, 0, 1]
     assert pieces[-1].answer is not None
     assert "".join(piece.text for piece in pieces) == pieces[-1].answer.text

@@ -1,6 +1,7 @@
 """The web page: its files, how long a browser keeps them, and what stands there without a build."""
 
 import gzip
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from quipu.engine.graph_export import FORMATS
 from quipu.server import ServerComponents, Workspaces
 from quipu.server.app import make_app
 from quipu.server.page import Page
 
+ROOT = Path(__file__).resolve().parents[3]
 BROWSER = {"accept": "text/html,*/*"}
 
 
@@ -65,3 +68,9 @@ async def test_no_other_file_can_be_asked_for(client: httpx.AsyncClient, path: s
 async def test_without_a_build_the_page_says_how_to_make_one(tmp_path: Path) -> None:
     async with _client(tmp_path, Page(tmp_path / "nothing")) as client:
         assert "make ui" in (await client.get("/", headers=BROWSER)).text
+
+
+def test_the_page_offers_every_format_of_an_export() -> None:
+    view = (ROOT / "ui/src/pages/graph.tsx").read_text("utf-8")
+    [listed] = re.findall(r"const FORMATS.*?= \{(.*?)\};", view, re.DOTALL)
+    assert re.findall(r"(\w+): \"", listed) == list(FORMATS)

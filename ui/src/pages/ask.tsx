@@ -222,6 +222,12 @@ function QuestionForm({ ask, isFirst, isBusy }: QuestionFormProps) {
 
 const STAGES: Record<string, Key> = { understand: "stage.understand", retrieve: "stage.retrieve", rerank: "stage.rerank", generate: "stage.generate" };
 
+/** What the server does from now on, and of how many passages it makes the answer; 0 until it knows. */
+interface Stage {
+  stage: string;
+  n_passages: number;
+}
+
 interface AskedProps extends NewQuestion {
   isFollowUp: boolean;
   conversation: { current: string };
@@ -232,7 +238,7 @@ interface AskedProps extends NewQuestion {
 /** A question of this visit and its answer: a new one continues the conversation, as soon as there is one. */
 function Asked({ question, strategy, isFollowUp, conversation, keep, end }: AskedProps) {
   const [text, setText] = useState("");
-  const [stage, setStage] = useState("");
+  const [stage, setStage] = useState<Stage>({ stage: "understand", n_passages: 0 });
   const [answer, setAnswer] = useState<Answer>();
   const [problem, setProblem] = useState<Problem>();
   const [isStopped, setStopped] = useState(false);
@@ -244,7 +250,7 @@ function Asked({ question, strategy, isFollowUp, conversation, keep, end }: Aske
   }, []);
   useEffect(() => {
     const controller = (abort.current = new AbortController());
-    setText(""), setAnswer(undefined), setProblem(undefined), setStopped(false), setStage("");
+    setText(""), setAnswer(undefined), setProblem(undefined), setStopped(false), setStage({ stage: "understand", n_passages: 0 });
     void run(controller.signal);
     return () => controller.abort();
   }, [n]);
@@ -255,7 +261,7 @@ function Asked({ question, strategy, isFollowUp, conversation, keep, end }: Aske
     try {
       const body = { question, ...(conversation.current && { conversation: conversation.current }), ...optionsOf(route.value.params), strategy: strategy || undefined };
       for await (const { event, data } of stream("/conversations/query/stream", body, signal)) {
-        if (event === "stage") setStage((data as { stage: string }).stage);
+        if (event === "stage") setStage(data as Stage);
         if (event === "text") setText((written += (data as { text: string }).text));
         if (event === "saved") saved = (data as { conversation: string }).conversation;
         if (event === "answer") {
@@ -277,7 +283,7 @@ function Asked({ question, strategy, isFollowUp, conversation, keep, end }: Aske
       <h1 dir="auto">{question}</h1>
       {isWorking && (
         <div class="progress">
-          <Waiting text={t(STAGES[stage] ?? "stage.understand")} />
+          <Waiting text={stage.n_passages && !text ? t("stage.passages", { n: stage.n_passages }) : t(STAGES[stage.stage] ?? "stage.understand")} />
           <button class="quiet" onClick={() => (abort.current?.abort(), setStopped(true))}>
             {t("ask.stop")}
           </button>

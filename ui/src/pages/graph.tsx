@@ -1,9 +1,9 @@
 // Graph: the map of all entities. Communities from far, entities from near, one entity with its neighbours, and paths.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, query, workspaceUrl, type Problem } from "../api";
+import { get, query, send, workspaceUrl, type Problem } from "../api";
 import { loadMap, MAX_DETAILED, neighboursOf, paletteColour, placesOfTypes, sceneOf, tilesInView, type Box, type Colouring, type GraphMap, type MapQuery } from "../graph_map";
-import { announce, asProblem, Await, Empty, ProblemNotice, save, Tabs, useLoaded, Waiting } from "../parts";
+import { announce, asProblem, Await, Empty, ProblemNotice, save, say, Tabs, useLoaded, Waiting } from "../parts";
 import { startRenderer, type Marks, type Renderer } from "../renderer";
 import { go, href, route } from "../route";
 import { number, t } from "../words";
@@ -580,20 +580,40 @@ function Filter({ title, chosen, rows, choose }: FilterProps) {
   );
 }
 
+// The formats of the server, with what their users call them; a test compares the list with that of the server.
+const FORMATS: Record<string, string> = {
+  html: "HTML", json: "JSON", graphml: "GraphML", gexf: "GEXF", jsonl: "JSON Lines",
+  csv: "CSV", parquet: "Parquet", cypher: "Cypher", turtle: "Turtle", obsidian: "Obsidian",
+};
+
+/** Save a file of the server; what it refuses is said, for example a format that needs another package. */
+async function download(url: string): Promise<void> {
+  say(t("graph.exporting"));
+  try {
+    const response = await send("GET", url);
+    const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1] ?? "graph";
+    save(name, await response.blob(), response.headers.get("content-type") ?? "");
+  } catch (error) {
+    const { message, remedy } = asProblem(error);
+    say(`${message} ${remedy}`);
+  }
+}
+
 function Export({ address: { type, community, tab }, renderer }: { address: Address; renderer: { current: Renderer | undefined } }) {
   const file = (format: string) => workspaceUrl("/graph/export") + query({ format, type, community });
   const picture = () => void renderer.current?.png().then((blob) => save("graph.png", blob, "image/png"));
   return (
     <section>
       <h2>{t("graph.export")}</h2>
-      <p class="actions">
+      <p class="actions formats">
         {tab === "map" && <button onClick={picture}>PNG</button>}
-        {["graphml", "json", "html"].map((format) => (
-          <a key={format} class="button" href={file(format)} download>
-            {{ graphml: "GraphML", json: "JSON", html: "HTML" }[format]}
+        {Object.entries(FORMATS).map(([format, name]) => (
+          <a key={format} class="button" href={file(format)} download onClick={(event) => (event.preventDefault(), void download(file(format)))}>
+            {name}
           </a>
         ))}
       </p>
+      <p class="small">{t(type.length || community.length ? "graph.exportPart" : "graph.exportWhole")}</p>
     </section>
   );
 }
