@@ -1,19 +1,23 @@
 """Measure `quipu serve`, beside LightRAG's server where that can be installed (on Linux).
 
-    python benchmarks/server.py [--only STEP …] [--no-peer]
+    python benchmarks/server.py [--only STEP …] [--no-peer] [--save]
 
 Both servers have the same 200 chunks and the same model, which answers at once from a process of its own. `context` is
 the packed text for a model, `stream` a streamed answer; both in the mode mix. CPU is that of all threads of the server
-process. The other steps are about Quipu alone: questions while a job indexes 1,000 documents, open streams, a large
-upload, and many workspaces. LightRAG is installed in an environment of its own, below the folder for temporary files.
+process. The other steps are about Quipu alone: what HTTP adds to a call of the engine, questions while a job indexes
+1,000 documents, open streams, a large upload, and many workspaces. With `--save`, the steps that ran replace theirs in
+benchmarks/results/server.md. LightRAG is installed in an environment of its own, below the folder for temporary files.
 """
 
 import argparse
 import asyncio
+import io
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -28,7 +32,14 @@ from benchmarks.serving.processes import (
     quipu_server,
 )
 from benchmarks.speed import workload
+from benchmarks.speed.machine import ROOT, commit, machine, versions
 
+RESULTS = ROOT / "benchmarks/results/server.md"
+_HEAD = """# The server
+
+Each table is of one run, on two cores that other programs used too: compare the columns of one table. CPU is that of
+all threads of the server's process.
+"""
 N_CHUNKS = 200
 N_REQUESTS = {1: 24, 8: 40, 32: 64}  # by the number of callers, for LightRAG
 MORE = 2  # as many times for Quipu, which needs less for each
@@ -119,17 +130,42 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=["compare", *limits.STEPS], metavar="STEP", help="of these steps")
     parser.add_argument("--no-peer", action="store_true", help="leave LightRAG out")
+    parser.add_argument("--save", action="store_true", help="write the tables to benchmarks/results/server.md")
     options = parser.parse_args()
     if sys.platform != "linux":
         print("Left out: CPU and memory of another process are read from /proc.")
         return
     for step in options.only or ["compare", *limits.STEPS]:
-        with tempfile.TemporaryDirectory() as folder:
+        printed = _Copy()
+        with tempfile.TemporaryDirectory() as folder, redirect_stdout(printed):
             if step == "compare":
                 compare_servers(Path(folder), with_peer=not options.no_peer)
             else:
-                print(f"\n| {step} | figure | reach |\n| --- | ---: | --- |")
+                print(f"| {step} | figure | reach |\n| --- | ---: | --- |")
                 limits.STEPS[step](Path(folder))
+        if options.save:
+            save(step, printed.getvalue())
+
+
+class _Copy(io.StringIO):
+    """Keeps what is printed, and prints it."""
+
+    def write(self, text: str) -> int:
+        """Keep a text, and print it."""
+        sys.__stdout__.write(text)  # type: ignore[union-attr] # there is one
+        sys.__stdout__.flush()  # type: ignore[union-attr]
+        return super().write(text)
+
+
+def save(step: str, tables: str) -> None:
+    """Write the tables of a step, and what they were measured on, into the file of results."""
+    parts = RESULTS.read_text("utf-8").split("\n## ") if RESULTS.exists() else [_HEAD]
+    part_by_step = {part.partition("\n")[0]: part for part in parts[1:]}
+    facts = ", ".join(f"{name} {value}" for name, value in {**machine(), **versions(), "commit": commit()}.items())
+    command = f"python benchmarks/server.py --only {step} --save"
+    part_by_step[step] = f"{step}\n\n`{command}`: {date.today()}, {facts}.\n\n{tables.strip()}\n"
+    ordered = [part_by_step[name] for name in ("compare", *limits.STEPS) if name in part_by_step]
+    RESULTS.write_text("\n## ".join([parts[0], *ordered]), "utf-8")
 
 
 if __name__ == "__main__":
