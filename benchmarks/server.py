@@ -41,7 +41,7 @@ Each table is of one run, on two cores that other programs used too: compare the
 all threads of the server's process.
 """
 N_CHUNKS = 200
-N_REQUESTS = {1: 24, 8: 40, 32: 64}  # by the number of callers, for LightRAG
+N_REQUESTS = {1: 12, 8: 16, 32: 32}  # by the number of callers, for LightRAG
 MORE = 2  # as many times for Quipu, which needs less for each
 N_HEALTH = 300
 

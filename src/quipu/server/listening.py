@@ -9,7 +9,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from multiprocessing.connection import wait
@@ -24,6 +24,8 @@ from quipu.errors import InvalidInput
 from quipu.server.app import make_app
 from quipu.server.components import ServerComponents, ServerOptions
 from quipu.server.workspaces import Workspaces
+from quipu.stores.sqlite.server_state import SpendingSums
+from quipu.wrap.meter import NOTHING, Amount, SpendingLedger
 
 _MAX_HEADER_BYTES = 64 << 10
 _HEADERS_S = 10.0  # which a client has to send the headers of a request
@@ -40,13 +42,45 @@ class ServerPlan:
     options: ServerOptions = field(default_factory=ServerOptions)
     n_workers: int = 1
 
-    def components(self, counts: Path | None = None) -> ServerComponents:
-        """Return the components of one process; `counts` is the file in which all processes count calls.
+    def components(self, shared: Path | None = None, number: int = 0) -> ServerComponents:
+        """Return the components of one process.
 
-        Jobs run in another process, so that this one answers.
+        `shared` is the folder in which all processes count calls and spending, and `number` that of this one. Jobs run
+        in another process, so that this one answers.
         """
         options = replace(self.options, work_apart=True)
-        return ServerComponents.of(Workspaces(index=self.index, root=self.root), options, counts)
+        if shared is None:
+            return ServerComponents.of(Workspaces(index=self.index, root=self.root), options)
+        workspaces = Workspaces(
+            index=self.index,
+            root=self.root,
+            make_ledger=lambda name: SharedLedger(shared / f"{name}.spending", number),
+        )
+        return ServerComponents.of(workspaces, options, shared / "calls")
+
+
+class SharedLedger(SpendingLedger):
+    """What all processes of a server spend of the budget of a workspace."""
+
+    look_s = 0.2
+
+    def __init__(self, path: Path, process: int) -> None:
+        self._sums = SpendingSums(path, process)
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep all other processes from changing anything during the block."""
+        return self._sums.locked()
+
+    def sums(self) -> tuple[Amount, Amount]:
+        """Return what settled calls of all processes cost, and what running calls may cost at most."""
+        cost, tokens, calls, *reserved = self._sums.read()
+        return Amount(cost=cost, tokens=tokens, calls=calls), Amount(
+            cost=reserved[0], tokens=reserved[1], calls=reserved[2]
+        )
+
+    def add(self, *, spent: Amount = NOTHING, reserved: Amount = NOTHING) -> None:
+        """Add to both sums; inside `locked`."""
+        self._sums.add((spent.cost, spent.tokens, spent.calls, reserved.cost, reserved.tokens, reserved.calls))
 
 
 def serve(plan: ServerPlan, on_ready: Callable[[str], None]) -> None:
@@ -60,7 +94,7 @@ def serve(plan: ServerPlan, on_ready: Callable[[str], None]) -> None:
         if plan.n_workers > 1:
             _serve_in_workers(plan, listening)
         else:
-            _run(plan, listening, None)
+            _run(plan, listening)
 
 
 def listen(options: ServerOptions) -> socket.socket:
@@ -172,20 +206,19 @@ def _serve_in_workers(plan: ServerPlan, listening: socket.socket) -> None:
     """Serve a socket with several processes: one that ends is started again, and all end with this one."""
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory(prefix="quipu-") as folder:
-        counts = Path(folder) / "calls"
 
-        def start() -> BaseProcess:
-            process = context.Process(target=_run, args=(plan, listening, counts), daemon=True)
+        def start(number: int) -> BaseProcess:
+            process = context.Process(target=_run, args=(plan, listening, Path(folder), number), daemon=True)
             process.start()
             return process
 
         signal.signal(signal.SIGTERM, _interrupt)
-        workers = [start() for _ in range(plan.n_workers)]
+        workers = [start(number) for number in range(plan.n_workers)]
         try:
             while True:
                 wait([worker.sentinel for worker in workers])
                 time.sleep(_RESTART_S)
-                workers = [worker if worker.is_alive() else start() for worker in workers]
+                workers = [worker if worker.is_alive() else start(number) for number, worker in enumerate(workers)]
         except KeyboardInterrupt:
             _end(workers, plan.options.graceful_s + 2)
 
@@ -204,9 +237,9 @@ def _end(workers: list[BaseProcess], seconds: float) -> None:
             worker.kill()
 
 
-def _run(plan: ServerPlan, listening: socket.socket, counts: Path | None) -> None:
+def _run(plan: ServerPlan, listening: socket.socket, shared: Path | None = None, number: int = 0) -> None:
     """Serve a socket in this process until it is asked to end."""
     if plan.options.log_json:
         log_as_json()
     with suppress(KeyboardInterrupt):  # which uvicorn raises again after it has ended
-        asyncio.run(serve_socket(plan.components(counts), listening))
+        asyncio.run(serve_socket(plan.components(shared, number), listening))

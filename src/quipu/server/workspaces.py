@@ -16,7 +16,8 @@ from quipu.server.access import unknown_workspace
 from quipu.settings import Settings
 from quipu.stores.sqlite.server_state import FILE_NAME as STATE_FILE
 from quipu.stores.sqlite.server_state import ServerState
-from quipu.wiring import INDEX_FILE, open_embedder, open_engine
+from quipu.wiring import INDEX_FILE, SharedServices, open_embedder, open_engine
+from quipu.wrap.meter import SpendingLedger
 
 ONLY_WORKSPACE = "default"  # the name of the index where a server serves one
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
@@ -44,8 +45,9 @@ class Workspaces:
 
     An index is opened when it is first used; the least recently used one is closed. The one index is created if it does
     not exist, but only once: if somebody deletes it later, no empty one takes its place.
-    `make_settings` returns the settings of the index in a folder. Built-in embedders are shared by all workspaces,
-    because each takes tens of megabytes.
+    `make_settings` returns the settings of the index in a folder, `make_ledger` what was spent of the budget of a
+    workspace: it counts as long as the server runs, also where an index is closed and opened again. Built-in embedders
+    are shared by all workspaces, because each takes tens of megabytes.
     """
 
     def __init__(
@@ -55,12 +57,15 @@ class Workspaces:
         root: Path | None = None,
         max_open: int = 100,
         make_settings: Callable[[Path], Settings] = lambda path: Settings(index=path),
+        make_ledger: Callable[[str], SpendingLedger] = lambda _: SpendingLedger(),
     ) -> None:
         self._index = index
         self._root = root
         self._may_create = root is None
         self._max_open = max_open
         self._make_settings = make_settings
+        self._make_ledger = make_ledger
+        self._ledgers: dict[Path, SpendingLedger] = {}
         self._open: OrderedDict[str, _OpenWorkspace] = OrderedDict()
         self._opening = asyncio.Lock()
         self._embedders: dict[tuple[str, str], Embedder] = {}
@@ -216,7 +221,10 @@ class Workspaces:
 
     async def _open_workspace(self, path: Path, *, create: bool) -> _OpenWorkspace:
         settings = self._make_settings(path)
-        engine = await open_engine(settings, create=create, shared_embedder=await self._embedder(settings))
+        if settings.budget and path not in self._ledgers:
+            self._ledgers[path] = self._make_ledger(path.name)
+        shared = SharedServices(await self._embedder(settings), self._ledgers.get(path))
+        engine = await open_engine(settings, create=create, shared=shared)
         try:
             state, file = await asyncio.to_thread(ServerState, path), path / INDEX_FILE
             return _OpenWorkspace(engine, state, settings, file, _version(file))

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from quipu.algo.vector_clusters import Grouping, check_gaussian_mixture, gaussian_mixture, nearest_centres
@@ -28,6 +28,7 @@ from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 
 if TYPE_CHECKING:
+    from quipu.wrap.meter import SpendingLedger
     from quipu.wrap.retry import RetryPolicy
 
 INDEX_FILE = "index.sqlite"
@@ -70,6 +71,17 @@ GROUPINGS: Mapping[str, tuple[Grouping, Callable[[], None]]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class SharedServices:
+    """What engines of one program share: a built-in embedder, and what may be spent in all processes together."""
+
+    embedder: Embedder | None = None
+    ledger: "SpendingLedger | None" = None
+
+
+_NOTHING_SHARED = SharedServices()
+
+
 async def open_engine(
     settings: Settings,
     *,
@@ -77,15 +89,15 @@ async def open_engine(
     repair: bool = False,
     extractor: Extractor | None = None,
     retry: "RetryPolicy | None" = None,
-    shared_embedder: Embedder | None = None,
+    shared: SharedServices = _NOTHING_SHARED,
 ) -> Quipu:
     """Open the index that the settings name; if there is none and `create` is set, create an empty one.
 
     Raises NotFound if there is no index and `create` is not set, and Mismatch if it was built with another tokenizer;
     with `repair`, for commands that rebuild, it is opened anyway. An index with the vectors of another embedder can be
     opened; only operations that embed, such as adding documents or searching by vectors, then raise Mismatch.
-    `extractor` replaces the one of the settings, and `retry` the default retry policy of model calls. A
-    `shared_embedder` is one that `open_embedder` returned for such settings before.
+    `extractor` replaces the one of the settings, and `retry` the default retry policy of model calls. The embedder in
+    `shared` is one that `open_embedder` returned for such settings before.
     """
     path = settings.index.absolute()
     is_new = not (path / INDEX_FILE).exists()
@@ -97,14 +109,14 @@ async def open_engine(
     try:
         if not is_new:
             await store.prepare(any_tokenizer=repair)
-        embedder = shared_embedder or await _open_embedder_of(settings, None if is_new else store)
+        embedder = shared.embedder or await _open_embedder_of(settings, None if is_new else store)
         if is_new:
             _make_folder(settings)
             await store.prepare(any_tokenizer=repair)
         if not repair:
             with suppress(Mismatch):  # operations that need the vectors raise it themselves
                 await store.set_embedder(embedder.identity, embedder.dimension)
-        models = _open_models(settings, store, embedder, retry)
+        models = _open_models(settings, store, replace(shared, embedder=embedder), retry)
         if extractor is None:
             models = _with_metered_extractor(models, extractor := make_extractor(settings, models))
         return Quipu(
@@ -183,13 +195,16 @@ def _check(settings: Settings) -> None:
             extraction_options(settings)
 
 
-def _open_models(settings: Settings, store: RelationalStore, embedder: Embedder, retry: "RetryPolicy | None") -> Models:
+def _open_models(
+    settings: Settings, store: RelationalStore, shared: SharedServices, retry: "RetryPolicy | None"
+) -> Models:
     """Return the models of the settings. Their modules are imported only if there are any, because that takes time."""
     if not settings.names_model and settings.embedder != "openai":
         return Models()
     from quipu.wiring.models import open_models  # noqa: PLC0415 - see above
 
-    return open_models(settings, store, embedder, retry)
+    assert shared.embedder is not None
+    return open_models(settings, store, shared.embedder, retry, shared.ledger)
 
 
 def make_extractor(settings: Settings, models: Models) -> Extractor:

@@ -32,7 +32,7 @@ from quipu.wiring.services import (
 from quipu.wrap.chain import EmbedderChain, LLMChain, ModelLink, RerankerChain
 from quipu.wrap.concurrency import AdaptiveLimit, ConcurrencyLimiter
 from quipu.wrap.guard import Guard
-from quipu.wrap.meter import Meter, ModelPricing, SpendingBudget
+from quipu.wrap.meter import Meter, ModelPricing, SpendingBudget, SpendingLedger
 from quipu.wrap.prices import PriceTable
 from quipu.wrap.recording import RecordedLLM, ReplayedLLM
 from quipu.wrap.retry import Retry, RetryPolicy
@@ -64,9 +64,16 @@ def check_settings(settings: Settings) -> None:
 
 
 def open_models(
-    settings: Settings, replies: ReplyCache, embedder: Embedder, retry: RetryPolicy | None = None
+    settings: Settings,
+    replies: ReplyCache,
+    embedder: Embedder,
+    retry: RetryPolicy | None = None,
+    ledger: SpendingLedger | None = None,
 ) -> Models:
-    """Return the models of the settings inside their wrappers. A remote `embedder` is wrapped too."""
+    """Return the models of the settings inside their wrappers. A remote `embedder` is wrapped too.
+
+    `ledger` is what was spent of the budget already, here or in other processes.
+    """
     models_by_role = chat_models(settings)
     builder = _ChainBuilder(settings, replies, retry)
     links_by_role = {role: [builder.link(model) for model in models] for role, models in models_by_role.items()}
@@ -81,7 +88,7 @@ def open_models(
     writers = [models_by_role[role][0] for role in (Role.SUMMARISE, Role.REPORT) if role in models_by_role]
     chats = [model.chat for models in models_by_role.values() for model in models]
     return Models(
-        meter=Meter(budget=SpendingBudget(settings.spending) if settings.budget else None),
+        meter=Meter(budget=SpendingBudget(settings.spending, ledger) if settings.budget else None),
         chains={role: LLMChain(links, replies) for role, links in links_by_role.items()},
         embedder_chain=embedder_chain,
         reranker_chain=builder.reranker_chain(reranker) if reranker else None,

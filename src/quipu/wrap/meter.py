@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -205,40 +205,74 @@ class Meter:
             meter = meter._parent
 
 
+class SpendingLedger:
+    """What was spent of a budget, and what is reserved. A subclass shares it with other processes.
+
+    `look_s` is the time after which a call that waits looks again, None where only this process changes anything.
+    """
+
+    look_s: float | None = None
+
+    def __init__(self) -> None:
+        self._spent = NOTHING
+        self._reserved = NOTHING
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Keep all others from changing anything during the block."""
+        return nullcontext()
+
+    def sums(self) -> tuple[Amount, Amount]:
+        """Return what settled calls cost, and what running calls may cost at most."""
+        return self._spent, self._reserved
+
+    def add(self, *, spent: Amount = NOTHING, reserved: Amount = NOTHING) -> None:
+        """Add to both sums; inside `locked`."""
+        self._spent += spent
+        self._reserved += reserved
+
+
 class SpendingBudget:
     """Keeps spending within a limit: each call reserves its highest possible cost before it starts.
 
     A call that does not fit because of reservations waits until running calls have settled.
     """
 
-    def __init__(self, limit: SpendingLimit) -> None:
+    def __init__(self, limit: SpendingLimit, ledger: SpendingLedger | None = None) -> None:
         self.limit = limit
-        self._spent = NOTHING
-        self._reserved = NOTHING
+        self._ledger = ledger or SpendingLedger()
         self._settled = asyncio.Event()
 
     @property
     def spent(self) -> Amount:
         """What settled calls cost."""
-        return self._spent
+        return self._ledger.sums()[0]
 
     @property
     def reserved(self) -> Amount:
         """What running calls may cost at most."""
-        return self._reserved
+        return self._ledger.sums()[1]
 
     async def reserve(self, amount: Amount) -> None:
         """Reserve the highest possible cost of a call. Raises OverBudget if it can no longer fit."""
-        while self._exceeded_limit(self._spent + self._reserved + amount):
-            if name := self._exceeded_limit(self._spent + amount):
-                raise self._over_budget(name, amount)
-            await self._settled.wait()
-        self._reserved += amount
+        while not self._reserve_now(amount):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._ledger.look_s):
+                    await self._settled.wait()
+
+    def _reserve_now(self, amount: Amount) -> bool:
+        with self._ledger.locked():
+            spent, reserved = self._ledger.sums()
+            if not self._exceeded_limit(spent + reserved + amount):
+                self._ledger.add(reserved=amount)
+                return True
+        if name := self._exceeded_limit(spent + amount):
+            raise self._over_budget(name, amount, spent)
+        return False
 
     def settle(self, reserved: Amount, actual: Amount) -> None:
         """Replace what was reserved for a call by its actual cost."""
-        self._reserved -= reserved
-        self._spent += actual
+        with self._ledger.locked():
+            self._ledger.add(spent=actual, reserved=NOTHING - reserved)
         settled, self._settled = self._settled, asyncio.Event()
         settled.set()  # all waiting calls check again, in the order they came
 
@@ -251,11 +285,11 @@ class SpendingBudget:
             return "tokens"
         return "calls" if limit.calls is not None and amount.calls > limit.calls else ""
 
-    def _over_budget(self, name: str, amount: Amount) -> OverBudget:
-        limit, spent, needed = (getattr(figures, name) for figures in (self.limit, self._spent, amount))
+    def _over_budget(self, name: str, amount: Amount, settled: Amount) -> OverBudget:
+        limit, spent, needed = (getattr(figures, name) for figures in (self.limit, settled, amount))
         if name == "calls":
             return OverBudget(f"The budget of {format_count(limit, 'call')} is used up.", remedy=_REMEDY)
-        calls = format_count(self._spent.calls, "call")
+        calls = format_count(settled.calls, "call")
         write = partial(_write_money, currency=self.limit.currency) if name == "cost" else _write_tokens
         return OverBudget(
             f"The budget of {write(limit)} does not allow another call: {write(spent)} spent in {calls}, "
