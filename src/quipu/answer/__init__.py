@@ -1,6 +1,6 @@
 """Answers: evidence in, cited text out: pack, render, quote or write, check, cite."""
 
-from quipu.answer.answer_input import AnswerInput, documents_behind, read_answer_input
+from quipu.answer.answer_input import AnswerInput, copies_by_document, documents_behind, read_answer_input
 from quipu.answer.context import PackedEvidence, Passage
 from quipu.answer.packing import pack_evidence
 from quipu.answer.quotation import best_snippets
@@ -14,6 +14,7 @@ __all__ = [
     "Passage",
     "best_snippets",
     "compose_answer",
+    "copies_by_document",
     "documents_behind",
     "is_small_talk",
     "pack_evidence",

@@ -8,6 +8,7 @@ from quipu.answer.context import PackedEvidence, Passage, chunks_of_sources
 from quipu.answer.packing import pack_evidence
 from quipu.answer.quote_sources import QuoteSources, read_quote_sources
 from quipu.model.answer import Citation, Statement
+from quipu.model.document import Document, DocumentListing
 from quipu.model.evidence import Evidence, Timing
 from quipu.model.graph import Chunk
 from quipu.model.query import Filter, Query
@@ -24,7 +25,8 @@ MAX_QUOTABLE_CHUNKS = 40  # of these, how many quotes are searched in: about as 
 class AnswerInput:
     """The packed evidence, what quotes are taken from, the sources of documents, and the revision of the view.
 
-    `source_chunks` are the chunks beneath packed points, reports and claims, by id. `stale` notes name derivations that
+    `copies_by_document` are the other documents with the same whole text. `source_chunks` are the chunks beneath packed
+    points, reports and claims, by id. `stale` notes name derivations that
     are not up to date. `has_text` is False where the view has no chunk at all.
     """
 
@@ -36,13 +38,15 @@ class AnswerInput:
     stale: tuple[str, ...] = ()
     timings: tuple[Timing, ...] = ()
     source_chunks: Mapping[str, Chunk] = field(default_factory=dict)
+    copies_by_document: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     has_text: bool = True
 
     @property
     def documents(self) -> tuple[str, ...]:
-        """The ids of all documents whose text a model may be sent, ordered."""
+        """The ids of all documents whose text a model may be sent, ordered; copies have the same text."""
         chunks = (*(passage.chunk for passage in self.packed.passages), *self.source_chunks.values())
-        return tuple(sorted({chunk.document_id for chunk in chunks}))
+        ids = {chunk.document_id for chunk in chunks}
+        return tuple(sorted(ids.union(*(self.copies_by_document.get(document, ()) for document in ids))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +95,22 @@ async def read_answer_input(
         revision=view.revision,
         stale=stale_notes(await view.counts("jobs", "stale_vectors")),
         source_chunks={chunk.id: chunk for chunk in source_chunks},
+        copies_by_document=await copies_by_document(documents, view),
         has_text=bool(chunk_by_id) or await _has_text(query, view),
         timings=(*timings, Timing(stage="pack", ms=(clock() - start) * 1000)),
     )
+
+
+async def copies_by_document(documents: Sequence[Document], view: ReadView) -> dict[str, tuple[str, ...]]:
+    """Return, for each of these documents that has any, the other documents with the same whole text."""
+    hashes = tuple({document.text_hash for document in documents} - {""})
+    if not hashes:
+        return {}
+    ids_by_hash: dict[str, list[str]] = {}
+    for copy in await view.documents(listing=DocumentListing(text_hashes=hashes)):
+        ids_by_hash.setdefault(copy.text_hash, []).append(copy.id)
+    copies = {d.id: tuple(name for name in ids_by_hash.get(d.text_hash, ()) if name != d.id) for d in documents}
+    return {document_id: others for document_id, others in copies.items() if others}
 
 
 async def documents_behind(answer_input: AnswerInput, view: ReadView) -> tuple[str, ...] | None:

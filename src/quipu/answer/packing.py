@@ -1,6 +1,6 @@
 """Packing: as much of the evidence as the token budgets hold, best first; what does not fit is listed."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
@@ -195,35 +195,51 @@ def _cost(source: SecondarySource, tokenizer: Tokenizer) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Section(Generic[T]):
-    """A kind of evidence: its name, how rows are read by id, the id of a row, and how it is shown under a number."""
+    """A kind of evidence: its name, how rows are read by id, the id of a row, and how it is shown under a number.
+
+    Of rows with the same `content`, only the first is shown, as of the passages of a document and of its copies.
+    """
 
     name: str
     read: Callable[[Sequence[str]], Awaitable[list[T]]]
     identity: Callable[[T], str]
     render: Callable[[int, T], str]
+    content: Callable[[T], Hashable]
 
 
 def _entity_section(view: ReadView) -> _Section[Entity]:
-    return _Section("entities", view.entities, lambda entity: entity.key, lambda _, entity: entity_line(entity))
+    def line(_: int, entity: Entity) -> str:
+        return entity_line(entity)
+
+    return _Section("entities", view.entities, lambda entity: entity.key, line, lambda entity: entity.key)
 
 
 def _relation_section(view: ReadView) -> _Section[Relation]:
-    read = partial(read_relations, view)
-    return _Section("relations", read, lambda relation: relation.id, lambda _, relation: relation_line(relation))
+    def line(_: int, relation: Relation) -> str:
+        return relation_line(relation)
+
+    return _Section("relations", partial(read_relations, view), _relation_id, line, _relation_id)
+
+
+def _relation_id(relation: Relation) -> str:
+    return relation.id
 
 
 def _claim_section(view: ReadView) -> _Section[Claim]:
     def block(number: int, claim: Claim) -> str:
         return SecondarySource.of_claim(number, claim).block(_ANY_BOUNDARY)
 
-    return _Section("claims", view.claims, lambda claim: claim.id, block)
+    return _Section("claims", view.claims, lambda claim: claim.id, block, lambda claim: claim.id)
 
 
 def _passage_section(view: ReadView) -> _Section[Chunk]:
     def block(number: int, chunk: Chunk) -> str:
         return Passage(number=number, chunk=chunk).block(_ANY_BOUNDARY)
 
-    return _Section("chunks", view.chunks, lambda chunk: chunk.id, block)
+    def content(chunk: Chunk) -> Hashable:
+        return chunk.text_hash, chunk.title, chunk.headings, chunk.header
+
+    return _Section("chunks", view.chunks, lambda chunk: chunk.id, block, content)
 
 
 async def _fill(
@@ -231,8 +247,16 @@ async def _fill(
 ) -> _FilledSection[T]:
     packed: list[T] = []
     n_tokens = 0
+    id_by_content: dict[Hashable, str] = {}
+    repeated: set[str] = set()
     for start in range(0, len(hits), BATCH):
-        rows = await section.read([hit.id for hit in hits[start : start + BATCH]])
+        read = await section.read([hit.id for hit in hits[start : start + BATCH]])
+        rows = [
+            row
+            for row in read
+            if id_by_content.setdefault(section.content(row), section.identity(row)) == section.identity(row)
+        ]
+        repeated.update({section.identity(row) for row in read} - {section.identity(row) for row in rows})
         texts = [section.render(number, row) for number, row in enumerate(rows, first_number + len(packed))]
         costs = [tokenizer.count(f"{text}\n\n") for text in texts]
         n_rows = n_fitting(costs, budget - n_tokens)
@@ -240,7 +264,7 @@ async def _fill(
         n_tokens += sum(costs[:n_rows])
         if n_rows < len(rows):
             break
-    packed_ids = {section.identity(row) for row in packed}
+    packed_ids = repeated.union(map(section.identity, packed))
     ids = tuple(hit.id for hit in hits if hit.id not in packed_ids)
     return _FilledSection(tuple(packed), n_tokens, DroppedHits(section=section.name, budget=max(budget, 0), ids=ids))
 

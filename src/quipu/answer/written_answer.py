@@ -6,7 +6,7 @@ What a model writes is cleaned while it comes in.
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from quipu.answer.answer_input import AnswerDraft, AnswerInput
@@ -16,7 +16,7 @@ from quipu.answer.question_kind import QuestionKind, analyse_question
 from quipu.answer.quoted_answer import EXTRACTIVE, quote_answer
 from quipu.answer.reply_cleaner import ReplyCleaner
 from quipu.errors import OverBudget, Overloaded, Refused, TooLong, Unavailable
-from quipu.model.answer import Answer
+from quipu.model.answer import Answer, Citation
 from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, ReplyLifetime, Role
 from quipu.model.evidence import Evidence, Timing, Trace
 from quipu.model.query import Query
@@ -50,7 +50,7 @@ async def compose_answer(
     says why; with `query.may_fall_back` off the error is raised.
     """
     start = clock()
-    draft = await _draft(query, answer_input, llm, on_text)
+    draft = _with_copies(await _draft(query, answer_input, llm, on_text), answer_input.copies_by_document)
     timing = Timing(stage="answer", ms=(clock() - start) * 1000)
     return Answer(
         text=draft.text,
@@ -72,6 +72,19 @@ async def compose_answer(
             notes=draft.trace_notes,
         ),
     )
+
+
+def _with_copies(draft: AnswerDraft, copies_by_document: Mapping[str, tuple[str, ...]]) -> AnswerDraft:
+    """Return a draft whose citations name the other documents with the same text."""
+    if not copies_by_document:
+        return draft
+
+    def complete(citations: Sequence[Citation]) -> tuple[Citation, ...]:
+        copies = (copies_by_document.get(citation.document_id, ()) for citation in citations)
+        return tuple(replace(citation, also_in=others) for citation, others in zip(citations, copies, strict=True))
+
+    statements = (replace(statement, citations=complete(statement.citations)) for statement in draft.statements)
+    return replace(draft, citations=complete(draft.citations), statements=tuple(statements))
 
 
 async def _draft(query: Query, answer_input: AnswerInput, llm: LLM | None, on_text: TextSink) -> AnswerDraft:

@@ -14,6 +14,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from quipu.cli.document_ids import with_paths
 from quipu.cli.options import QuipuCommand, SectionOption, parse_date
 from quipu.cli.output import one_line, print_table, spent, styled, table
 from quipu.cli.progress import progress
@@ -116,9 +117,9 @@ keyword_options = options(
 
 _filter_options = options(
     click.option(
-        "--doc", "documents", multiple=True, metavar="ID", help="Search only these documents; ids or patterns."
+        "--doc", "documents", multiple=True, metavar="ID", help="Search only these documents; ids, paths or patterns."
     ),
-    click.option("--exclude", multiple=True, metavar="ID", help="Exclude these documents; ids or patterns."),
+    click.option("--exclude", multiple=True, metavar="ID", help="Exclude these documents; ids, paths or patterns."),
     click.option(
         "--where", "conditions", multiple=True, metavar="COND", help='Condition on metadata, as in "year >= 1500".'
     ),
@@ -142,7 +143,8 @@ def filter_options(function: Command) -> Command:
     ) -> int | None:
         where = tuple(map(parse_condition, conditions))
         dates = {"after": parse_date(after), "before": parse_date(before)}
-        return function(allowed=Filter(documents=documents, exclude=exclude, where=where, **dates), **others)
+        chosen, excluded = (with_paths(names) if names else () for names in (documents, exclude))
+        return function(allowed=Filter(documents=chosen, exclude=excluded, where=where, **dates), **others)
 
     return _filter_options(filtered)
 
@@ -277,7 +279,8 @@ def _sources(citations: tuple[Citation, ...]) -> Iterator[Text]:
         line = styled(f"[{number}] ", "cyan")
         line.append(one_line(first.title or first.document_id, _TITLE_CELLS))
         places = "; ".join(_place(quote) for quote in quotes)
-        line.append(f" — {clean(first.document_id)}, chars {places}", style="dim")
+        copies = f"; also in {clean(', '.join(first.also_in))}" if first.also_in else ""
+        line.append(f" — {clean(first.document_id)}, chars {places}{copies}", style="dim")
         yield line
 
 

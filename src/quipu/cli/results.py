@@ -10,6 +10,7 @@ from quipu.cli.options import command_line
 from quipu.cli.output import amount, duration, emit, in_currency, money, named, spent, styled, table, tokens
 from quipu.model.derivation import DerivationResult, DerivationState, Freshness
 from quipu.model.document import UNSURE, Document
+from quipu.model.edit import Edit
 from quipu.model.results import UNREAD, AddResult, RefreshResult
 from quipu.model.summary import SummaryFailure
 from quipu.model.usage import Estimate, Range
@@ -160,6 +161,16 @@ def _render_errors(console: Console, label: str, documents: Sequence[Document]) 
 
 def _and_more(listed: Sequence[object]) -> str:
     return f" and {len(listed) - _MAX_FAILURES:,} more" if len(listed) > _MAX_FAILURES else ""
+
+
+def edit_summary(edit: Edit) -> str:
+    """Return what an edit does, in one line."""
+    between = " -- " if edit.is_of_relation else ", "
+    words = f"{edit.kind.value} {between.join(edit.entities)}"
+    if edit.name:
+        words += f" → {edit.name}"
+    values = [edit.type, ", ".join(edit.keywords), edit.description]
+    return ": ".join([words, *filter(None, values)])
 
 
 def render_refresh(console: Console, result: RefreshResult) -> None:

@@ -25,6 +25,7 @@ from quipu.engine.ingestion import (
     ModelCheck,
     ReadingOptions,
     collect_sources,
+    copies_notes,
     import_sources,
     work_until_finished,
 )
@@ -220,16 +221,13 @@ class Quipu(Lookups, GraphExports, Mirrors):
         return RemoveResult(removed=ids, refreshed=await self.refresh(on_event=on_event))
 
     async def cancel(self, ids: Sequence[str]) -> int:
-        """Drop the queued or failed jobs of these documents; live versions stay. Return how many were dropped.
-
-        Raises NotFound naming an unknown id.
-        """
+        """Drop the queued or failed jobs of these documents; return how many. Raises NotFound naming an unknown id."""
         ids = unique_ids(ids)
         await self._check_documents(ids)
         return len((await self._store.commit(Delta(cancel=ids))).cancelled)
 
     async def retry(self, ids: Sequence[str] | None = None) -> int:
-        """Queue failed documents again, and the failed chunks of partly read ones; return how many. None means all."""
+        """Queue failed documents (None: all) and chunks again, but no file that a parser refused; return how many."""
         ids = None if ids is None else unique_ids(ids)
         await self._check_documents(ids or ())
         return (await self._store.commit(Delta(retry=ids))).n_retried
@@ -386,8 +384,8 @@ class Quipu(Lookups, GraphExports, Mirrors):
         refreshed = await self._refresh(run, RefreshScope(with_derivations=work.stopped is None))
         async with self._store.view() as view:
             finished = await view.documents(sorted(own_ids | work.status_by_document.keys()))
-            counts = await view.counts()
-        return run.result(enqueued, work, refreshed, finished=finished, counts=counts, notes=self._model_check.notes)
+            notes, counts = (*self._model_check.notes, *await copies_notes(finished, view)), await view.counts()
+        return run.result(enqueued, work, refreshed, finished=finished, counts=counts, notes=notes)
 
     async def _refresh(self, run: IngestRun, scope: RefreshScope) -> RefreshResult:
         await self._store.purge(text_only=True)

@@ -111,6 +111,18 @@ class Edits:
             raise _unknown(number)
         return edits[0]
 
+    async def losing(self, documents: Sequence[str]) -> tuple[tuple[RecordedEdit, ...], tuple[RecordedEdit, ...]]:
+        """Return the edits that have no target once these documents are gone, and those that change fewer chunks."""
+        if self.components.edits is None:
+            return (), ()
+        n_lost = await self._store.n_chunks_in(documents)
+        edits = [edit for edit in await self._store.edits(with_undone=False) if edit.has_effect]
+        created = {
+            edit.id for edit in edits if edit.edit.kind is EditKind.CREATE and {*edit.edit.documents} <= {*documents}
+        }
+        lost = [edit for edit in edits if edit.id in created or 0 < edit.n_chunks == n_lost.get(edit.id)]
+        return tuple(lost), tuple(edit for edit in edits if edit.id in n_lost and edit not in lost)
+
     async def duplicates(self, entity: str = "", *, above: float = 0.6, k: int = 50) -> tuple[DuplicatePair, ...]:
         """Return pairs of entities that may be one thing under two names, the most certain first, at most k.
 

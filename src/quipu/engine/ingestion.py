@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from quipu.answer import copies_by_document
 from quipu.engine.components import Components, Models
 from quipu.errors import InvalidInput, OverBudget
 from quipu.ingest.documents import IngestConfig
@@ -23,7 +24,8 @@ from quipu.model.imported_graph import ImportedGraph
 from quipu.model.results import AddResult, ImportResult, RefreshResult
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import Embedder
-from quipu.ports.store import IndexCounts, Store
+from quipu.ports.store import IndexCounts, ReadView, Store
+from quipu.text.formatting import format_count
 from quipu.wrap.meter import annotate, span
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ _WAITING = (
     DocumentStatus.EXTRACTING,
 )  # documents a model may still have to read
 _READABLE = (DocumentStatus.READY, DocumentStatus.PARTIAL)
+_MAX_COPIES = 3  # named in a note
 _UNFINISHED = (*_WAITING, DocumentStatus.REMOVING)
 
 Source = str | Path | SourceDocument
@@ -344,4 +347,17 @@ def _import_result(
         refreshed=refreshed,
         seconds=run.seconds,
         usage=run.components.models.meter.rows(),
+    )
+
+
+async def copies_notes(documents: Sequence[Document], view: ReadView) -> tuple[str, ...]:
+    """Return a note where the whole text of some of these documents is that of others; answers show it once."""
+    copies = await copies_by_document(documents, view)
+    if not copies:
+        return ()
+    pairs = [f"{name} ({others[0]})" for name, others in sorted(copies.items())]
+    more = f" and {len(pairs) - _MAX_COPIES:,} more" if len(pairs) > _MAX_COPIES else ""
+    verb = "has" if len(pairs) == 1 else "have"
+    return (
+        f"{format_count(len(pairs), 'document')} {verb} the text of another: {', '.join(pairs[:_MAX_COPIES])}{more}.",
     )

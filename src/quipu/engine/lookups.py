@@ -5,8 +5,9 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
-from quipu.answer import best_snippets
+from quipu.answer import best_snippets, copies_by_document
 from quipu.engine.conversations import Conversations
 from quipu.engine.status import preview_removal
 from quipu.errors import InvalidInput, NotFound
@@ -28,11 +29,13 @@ from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import OccurrenceKind, ReadView, Store
 from quipu.text.names import entity_key
 
+if TYPE_CHECKING:
+    from quipu.engine.edits import Edits
+
 MAX_LISTED = 50
 _PART_BYTES = 1_048_576
 _MAX_COMPARED = 500  # ids of documents
 _MAX_NAMED_REPORTS = 5  # in an error
-_PATTERN_SIGNS = str.maketrans("", "", "*?[]")
 _WHERE_IDS_ARE = "`quipu ask QUESTION -s community_global --trace` prints ids of reports, and so does `quipu explain`."
 
 
@@ -41,6 +44,7 @@ class Lookups:
 
     _store: Store
     conversations: Conversations
+    edits: "Edits"
 
     async def search(self, text: str, k: int = 10) -> SearchResult:
         """Return passages that match words, by BM25, and entities by name; for people."""
@@ -65,7 +69,9 @@ class Lookups:
         """Return one document with its chunks. Raises NotFound with near matches."""
         async with self._store.view() as view:
             details = await _existing_document(view, document_id)
-            return DocumentDetails(document=details, chunks=tuple(await view.chunks(document_id=document_id)))
+            copies = (await copies_by_document([details], view)).get(document_id, ())
+            chunks = await view.chunks(document_id=document_id)
+            return DocumentDetails(document=details, chunks=tuple(chunks), copies=copies)
 
     async def text(self, document_id: str) -> str:
         """Return the whole text of a document, in which its chunks and citations stand at their offsets.
@@ -105,7 +111,9 @@ class Lookups:
         async with self._store.view() as view:
             await check_documents(view, ids := unique_ids(ids))
             preview = await preview_removal(view, ids, k)
-        return replace(preview, n_answers=await self.conversations.count_answers(ids))
+        lost, changed = await self.edits.losing(ids)
+        n_answers = await self.conversations.count_answers(ids)
+        return replace(preview, n_answers=n_answers, edits_lost=lost, edits_changed=changed)
 
     async def chunk(self, chunk_id: str) -> ChunkFacts:
         """Return one chunk with all facts it states. Raises NotFound."""
@@ -190,7 +198,7 @@ async def named_entity(view: ReadView, name: str) -> Entity:
     entities = await view.entities(keys[:1])
     if not entities:
         near = await view.entities([hit.id for hit in await view.search_text(NodeKind.ENTITY, entity_key(name), 3)])
-        raise NotFound(f"There is no entity {name!r}.", remedy=_did_you_mean([entity.name for entity in near]))
+        raise NotFound(f"There is no entity {name!r}.", remedy=did_you_mean([entity.name for entity in near]))
     return entities[0]
 
 
@@ -251,18 +259,7 @@ async def _unknown_document(view: ReadView, document_id: str) -> NotFound:
             listing = DocumentListing(prefix=document_id[:n_equal], k=_MAX_COMPARED)
             ids = [document.id for document in await view.documents(listing=listing)]
             near = await asyncio.to_thread(get_close_matches, document_id, ids, n=3)
-    return NotFound(f"There is no document {document_id!r}.", remedy=_did_you_mean(near))
-
-
-def unmatched_pattern(pattern: str, ids: Sequence[str]) -> NotFound:
-    """Return the error for a shell pattern that matches none of these document ids, with ids that begin alike."""
-    stem = pattern.translate(_PATTERN_SIGNS)
-    ids_by_start: dict[str, list[str]] = {}
-    for document_id in ids:
-        ids_by_start.setdefault(document_id[: len(stem)], []).append(document_id)
-    starts = get_close_matches(stem, ids_by_start, n=3)
-    near = [document_id for start in starts for document_id in sorted(ids_by_start[start])]
-    return NotFound(f"No document matches {pattern!r}.", remedy=_did_you_mean(near[:3]))
+    return NotFound(f"There is no document {document_id!r}.", remedy=did_you_mean(near))
 
 
 async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:
@@ -282,7 +279,7 @@ async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:
     ]
 
 
-def _did_you_mean(near: Sequence[str]) -> str:
+def did_you_mean(near: Sequence[str]) -> str:
     return f"Did you mean {', '.join(near)}?" if near else "`quipu docs` lists documents, `quipu search` finds names."
 
 

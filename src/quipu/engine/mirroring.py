@@ -82,40 +82,50 @@ class _FolderFiles:
     def __init__(self, folder: Path, to_read: Collection[str] = ()) -> None:
         self._folder = folder
         self._to_read = to_read
-        self._specs: dict[Path, GitIgnoreSpec | None] = {}
+        self._specs: dict[Path, tuple[tuple[Path, GitIgnoreSpec], ...]] = {}
+        self._sidecars: dict[Path, frozenset[str]] = {}
         self.stamps: dict[str, str] = {}
 
     def ignores(self, path: Path) -> bool:
         """Return whether the ignore files of the folders above a path say so; the last one that decides wins."""
         is_ignored = False
-        parts = path.relative_to(self._folder).parts
-        for n in range(len(parts)):
-            spec = self._spec(self._folder.joinpath(*parts[:n]))
-            if spec is not None:
-                decision = spec.check_file("/".join(parts[n:]) + ("/" if path.is_dir() else "")).include
-                is_ignored = is_ignored if decision is None else decision
+        for folder, spec in self._specs_above(path.parent):
+            name = path.relative_to(folder).as_posix() + ("/" if path.is_dir() else "")
+            decision = spec.check_file(name).include
+            is_ignored = is_ignored if decision is None else decision
         return is_ignored
 
     def wants(self, file: Path, document_id: str) -> bool:
         """Note a file, and return whether it is to be read."""
-        self.stamps[document_id] = _stamp(file)
+        folder = file.parent
+        if folder not in self._sidecars:
+            with os.scandir(folder) as entries:
+                names = frozenset(entry.name for entry in entries if entry.name.endswith(SIDECAR_SUFFIX))
+            self._sidecars[folder] = names
+        self.stamps[document_id] = _stamp(file, self._sidecars[folder])
         return document_id in self._to_read
 
-    def _spec(self, folder: Path) -> "GitIgnoreSpec | None":
+    def _specs_above(self, folder: Path) -> "tuple[tuple[Path, GitIgnoreSpec], ...]":
+        """Return the ignore files that hold in a folder, its own last, each with the folder that it is in."""
         if folder not in self._specs:
-            self._specs[folder] = None
+            specs = () if folder == self._folder else self._specs_above(folder.parent)
             with suppress(FileNotFoundError, NotADirectoryError):
                 lines = (folder / IGNORE_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
                 from pathspec import GitIgnoreSpec  # noqa: PLC0415 - rarely needed
 
-                self._specs[folder] = GitIgnoreSpec.from_lines(lines)
+                specs = (*specs, (folder, GitIgnoreSpec.from_lines(lines)))
+            self._specs[folder] = specs
         return self._specs[folder]
 
 
-def _stamp(file: Path) -> str:
-    """Return size, times and number of a file and its sidecars; "" if it changed a moment ago, or cannot be seen."""
+def _stamp(file: Path, sidecars: Collection[str]) -> str:
+    """Return size, times and number of a file and its sidecars; "" if it changed a moment ago, or cannot be seen.
+
+    `sidecars` are the names of those in its folder.
+    """
     parts: list[str] = []
-    for path in (file, *(file.with_name(stem + SIDECAR_SUFFIX) for stem in (file.stem, file.name))):
+    own = [name for stem in (file.stem, file.name) if (name := stem + SIDECAR_SUFFIX) in sidecars]
+    for path in (file, *map(file.with_name, own)):
         try:
             status = path.stat()
         except OSError:

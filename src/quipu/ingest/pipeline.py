@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from quipu.errors import Busy, OverBudget, QuipuError, Refused, TooLong, Unavailable
+from quipu.errors import Busy, InvalidDocument, OverBudget, QuipuError, Refused, TooLong, Unavailable
 from quipu.ingest.chunkers.semantic import sentence_similarities
 from quipu.ingest.documents import (
     ChunkedDocument,
@@ -57,10 +57,11 @@ class PipelineResult:
 
 @dataclass(frozen=True, slots=True)
 class _FailedJob:
-    """A job whose document could not be read."""
+    """A job whose document could not be read; `is_final`: a parser says that it never can be, as it is."""
 
     job: Job
     error: str
+    is_final: bool = False
 
 
 _ParsedJob = tuple[Job, ParsedSource]
@@ -123,7 +124,9 @@ class _PipelineRun:
             if all(chunk.input_hash in outcomes for chunk in document.chunks)
         ]
         facts = await asyncio.to_thread(_all_document_facts, complete, outcomes, self._config)
-        failures = [JobFailure(job=failure.job.id, error=failure.error) for failure in failed]
+        failures = [
+            JobFailure(job=failure.job.id, error=failure.error, is_final=failure.is_final) for failure in failed
+        ]
         committed = await self._store.commit(Delta(publish=facts, fail=failures))
         for document_facts in facts:
             if document_facts.id not in committed.superseded:
@@ -193,7 +196,7 @@ def _parse_group(waiting: deque[Job], config: IngestConfig) -> tuple[list[_Parse
         try:
             document = parse_document(job.source, config)
         except Exception as error:
-            failed.append(_FailedJob(job, _failure_message(error, "parser")))
+            failed.append(_FailedJob(job, _failure_message(error, "parser"), isinstance(error, InvalidDocument)))
         else:
             parsed.append((job, document))
             n_bytes_left -= max(0, len(document.parsed.text) - max(min_bytes, len(job.source.content)))

@@ -148,6 +148,31 @@ def checked_metadata(metadata: Metadata | None) -> Metadata:
     return metadata or {}
 
 
+def path_id(path: Path, root: Path) -> str:
+    """Return the id of the document of a file: its path relative to `root`, or its full path if it is elsewhere.
+
+    Links in folders are resolved.
+    """
+    return _PathIds(root).of(path)
+
+
+class _PathIds:
+    """The ids of files; each folder is resolved once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._prefixes: dict[Path, str] = {}
+
+    def of(self, path: Path) -> str:
+        """Return the id of a file, see `path_id`."""
+        folder = path.parent
+        if folder not in self._prefixes:
+            whole = folder.resolve()
+            name = (whole.relative_to(self._root) if whole.is_relative_to(self._root) else whole).as_posix()
+            self._prefixes[folder] = "" if name == "." else name if name.endswith("/") else f"{name}/"
+        return f"{self._prefixes[folder]}{path.name}".encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _exists(path: Path) -> bool:
     """Return whether `path` exists; False if it is too long for a path or in a folder that cannot be opened."""
     try:
@@ -166,10 +191,11 @@ def _find(
 ) -> Iterator[FoundSource]:
     skipped: Counter[tuple[str, str]] = Counter()
     file_name_by_id: dict[str, bytes] = {}
+    ids = _PathIds(root)
     for path in paths:
         is_folder = path.is_dir()
         for file in _files(path, file_types, skipped, is_index, choice) if is_folder else [path]:
-            name = _id(file, root)
+            name = ids.of(file)
             if choice is not None and not choice.wants(file, name):
                 continue
             if name not in file_name_by_id:
@@ -270,13 +296,6 @@ def index_parts(folder: Path, names: Sequence[str], is_index: Callable[[Path], b
     if _INDEX_FILE not in names or not is_index(folder / _INDEX_FILE):
         return frozenset()
     return _INDEX_PARTS.intersection(names)
-
-
-def _id(path: Path, root: Path) -> str:
-    """Return the path relative to `root`, or the full path if it is elsewhere; links in folders are resolved."""
-    whole = path.parent.resolve() / path.name
-    name = (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix()
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _read(

@@ -66,10 +66,11 @@ class ExtractionReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFailure:
-    """A claimed job that failed, and why."""
+    """A claimed job that failed, and why. `is_final`: the same bytes would fail again, so they are not kept."""
 
     job: int
     error: str
+    is_final: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from quipu.model.cluster import Cluster, ClusterReport
 from quipu.model.delta import ChunkFacts
 from quipu.model.derivation import DerivationResult, DerivationState
 from quipu.model.document import Document
+from quipu.model.edit import RecordedEdit
 from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk, Claim, Entity, Relation
 from quipu.model.markdown import markdown_table
@@ -151,6 +152,7 @@ class RemovalPreview:
       `n_reports` go at once; the refresh after a removal writes them again.
     - `n_replies` saved replies of models go: reading these documents again costs as much as at first.
     - `n_answers` of saved conversations may quote these documents, and lose their text.
+    - `edits_lost` will lack their target, `edits_changed` change fewer chunks than before.
     - The lists name at most the number of entities, relations and reports that was asked for: entities with the most
       relations, relations with the largest weight, and reports as (id, title), ordered by id.
     """
@@ -171,6 +173,8 @@ class RemovalPreview:
     relations: tuple[Relation, ...] = ()
     relations_changed: tuple[Relation, ...] = ()
     reports: tuple[tuple[str, str], ...] = ()
+    edits_lost: tuple[RecordedEdit, ...] = ()
+    edits_changed: tuple[RecordedEdit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,10 +277,11 @@ class RetrievedPassage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentDetails:
-    """A document and its chunks in order."""
+    """A document and its chunks in order; `copies` are the other documents with the same whole text."""
 
     document: Document
     chunks: tuple[Chunk, ...]
+    copies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """EditStore: the corrections that people have made, in the order in which they were committed."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from quipu.model.edit import RecordedEdit
@@ -26,4 +27,8 @@ class EditStore(Protocol):
         With `entity`, only those that name this key, or a key that an edit which holds has made part of it. Unknown ids
         are omitted.
         """
+        ...
+
+    async def n_chunks_in(self, documents: Sequence[str]) -> dict[int, int]:
+        """Return how many chunks of these documents each edit that holds changes; those with none are omitted."""
         ...

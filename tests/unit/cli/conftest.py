@@ -457,7 +457,11 @@ class FakeEngine:
             chunks=((Scored(id="c0ffee", score=2.5), CHUNK),), entities=(KOBER,), snippets=((0, len(CHUNK.text)),)
         )
 
-    async def documents(self, listing: DocumentListing | None = None, allowed: Filter | None = None) -> list[Document]:
+    async def documents(
+        self, listing: DocumentListing | None = None, allowed: Filter | None = None, *, ids: Sequence[str] | None = None
+    ) -> list[Document]:
+        if ids is not None:
+            return [document for document in DOCUMENTS if document.id in ids]
         self.calls += [] if listing is None else [("documents", listing, allowed)]
         statuses = listing.statuses if listing else ()
         return [document for document in DOCUMENTS if not statuses or document.status in statuses][

@@ -16,6 +16,7 @@ from quipu.errors import InvalidDocument, NotFound
 from quipu.ingest.documents import read_document
 from quipu.model.delta import Delta
 from quipu.model.document import SourceDocument
+from quipu.model.query import Filter, Query
 from quipu.testing.contract.steps import publish
 from quipu.testing.facts import document as facts
 from quipu.testing.facts import source
@@ -168,3 +169,31 @@ async def test_chunks_of_any_file_stand_at_their_offsets_in_its_text(media_type:
         return
     text = document.parsed.text
     assert [text[chunk.start : chunk.end] for chunk in document.chunks] == [chunk.text for chunk in document.chunks]
+
+
+async def test_a_text_under_two_names_is_shown_once_and_its_citation_names_both(tmp_path: Path) -> None:
+    letter = b"# Letter\n\nMarco Polo left Venice in 1271 for the court of Kublai Khan."
+    async with engine(tmp_path / "kb") as kb:
+        names = ("copies/letter.md", "letter.md", "third.md")
+        added = await kb.add(*(SourceDocument(id=name, content=letter, media_type="text/markdown") for name in names))
+        assert added.notes[0].startswith("3 documents have the text of another: copies/letter.md (letter.md), ")
+        await kb.add_text("Kublai Khan ruled. Marco Polo left Venice, they say.", id="other")
+        answer = await kb.query("When did Marco Polo leave Venice?")
+        assert answer.context.count("# Letter\n\nMarco Polo left Venice") == 1
+        (cited,) = [citation for citation in answer.citations if citation.document_id != "other"]
+        assert sorted((cited.document_id, *cited.also_in)) == sorted(names)
+        assert not any("letter.md" in name for dropped in answer.trace.dropped for name in dropped.ids)
+        assert (await kb.document("letter.md")).copies == ("copies/letter.md", "third.md")
+        only = Filter(documents=("letter.md", "other"))
+        answer = await kb.query(Query(text="When did Marco Polo leave Venice?", filter=only))
+        assert {(citation.document_id, citation.also_in) for citation in answer.citations} >= {("letter.md", ())}
+        await kb.remove(["copies/letter.md", "third.md"])
+        assert (await kb.document("letter.md")).copies == ()
+
+
+async def test_a_short_text_under_another_title_is_no_repetition(tmp_path: Path) -> None:
+    async with engine(tmp_path / "kb") as kb:
+        for name in ("Flask", "Django"):
+            await kb.add_text("Install it with pip.", id=name, title=name)
+        answer = await kb.query("How do I install it with pip?")
+        assert answer.context.count("Install it with pip.") == 2

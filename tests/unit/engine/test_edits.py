@@ -184,3 +184,18 @@ async def test_a_decision_is_to_merge_or_to_tell_apart(kb: Quipu) -> None:
     wrong = DuplicateDecision(first="IBM", second="Grace Hopper", kind=EditKind.HIDE)
     with pytest.raises(InvalidInput, match="is no decision"):
         await kb.edits.decide([wrong])
+
+
+async def test_a_removal_names_the_edits_that_lose_their_target_and_those_that_change_less(kb: Quipu) -> None:
+    await kb.add(SourceDocument(id="c.md", content=b"IBM sold Lotus Development Corporation to Smith in Boston."))
+    described = await kb.edits.make(request(EditKind.REDESCRIBE, "Grace Hopper", description="A pioneer."))
+    retyped = await kb.edits.make(request(EditKind.RETYPE, "IBM", type="Company"))
+    created = await kb.edits.make(request(EditKind.CREATE, "Cobol", type="Language"))
+    preview = await kb.preview_removal(["a.md"])
+    assert [edit.id for edit in preview.edits_lost] == [described.id]
+    assert [edit.id for edit in preview.edits_changed] == [retyped.id]
+    preview = await kb.preview_removal(created.edit.documents)
+    assert ([edit.id for edit in preview.edits_lost], preview.edits_changed) == ([created.id], ())
+    await kb.remove(["a.md"])
+    effects = {edit.id: edit.has_effect for edit in (await kb.edits.history()).edits}
+    assert effects == {described.id: False, retyped.id: True, created.id: True}

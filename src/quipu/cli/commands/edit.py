@@ -1,12 +1,20 @@
 """`quipu edit`, `history` and `undo`: corrections of the graph by a person."""
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 from rich.console import Console
 
+from quipu.cli.document_ids import typed_ids
 from quipu.cli.options import QuipuCommand, command_line, user_name, with_engine
 from quipu.cli.output import emit, print_table, styled, table
-from quipu.model.edit import Edit, EditKind, EditPage, EditRequest, RecordedEdit, UndoResult
+from quipu.cli.results import edit_summary
+from quipu.model.edit import EditKind, EditPage, EditRequest, RecordedEdit, UndoResult
 from quipu.text.formatting import format_count
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
 
 
 @click.command(
@@ -50,10 +58,12 @@ def edit(kind: str, names: tuple[str, ...], type_: str, *, author: str, is_dry: 
         author=author or user_name(),
         **values,  # type: ignore[arg-type]
     )
-    if is_dry:
-        emit(with_engine(lambda kb: kb.edits.preview(request)), _render_preview)
-    else:
-        emit(with_engine(lambda kb: kb.edits.make(request)), _render_edit)
+    emit(with_engine(lambda kb: _edit(kb, request, is_dry=is_dry)), _render_preview if is_dry else _render_edit)
+
+
+async def _edit(kb: "Quipu", request: EditRequest, *, is_dry: bool) -> RecordedEdit:
+    request = replace(request, documents=await typed_ids(kb, request.documents))
+    return await (kb.edits.preview if is_dry else kb.edits.make)(request)
 
 
 @click.command(
@@ -82,25 +92,15 @@ def undo(ids: tuple[int, ...]) -> None:
     emit(with_engine(lambda kb: kb.edits.undo(ids)), _render_undo)
 
 
-def _summary(edit: Edit) -> str:
-    """Return what an edit does, in one line."""
-    between = " -- " if edit.is_of_relation else ", "
-    words = f"{edit.kind.value} {between.join(edit.entities)}"
-    if edit.name:
-        words += f" → {edit.name}"
-    values = [edit.type, ", ".join(edit.keywords), edit.description]
-    return ": ".join([words, *filter(None, values)])
-
-
 def _render_edit(console: Console, recorded: RecordedEdit) -> None:
-    console.print(styled(f"Edit {recorded.id}: {_summary(recorded.edit)}"))
+    console.print(styled(f"Edit {recorded.id}: {edit_summary(recorded.edit)}"))
     if recorded.edit.kind is not EditKind.CREATE:
         console.print(f"{format_count(recorded.n_chunks, 'chunk')} changed.")
     console.print(styled(f"To undo it: {command_line('undo', str(recorded.id))}", "dim"))
 
 
 def _render_preview(console: Console, recorded: RecordedEdit) -> None:
-    console.print(styled(f"Would {_summary(recorded.edit)}"))
+    console.print(styled(f"Would {edit_summary(recorded.edit)}"))
     console.print(f"{format_count(recorded.n_chunks, 'chunk')} may change. Nothing was changed.")
 
 
@@ -111,7 +111,7 @@ def _render_history(console: Console, page: EditPage) -> None:
     listing = table("id", "when", "who", "what", "state", right=("id",))
     for recorded in page.edits:
         when, who = recorded.made_at.replace("T", " ").partition("+")[0], recorded.edit.author
-        what = _summary(recorded.edit) + (f" ({recorded.edit.reason})" if recorded.edit.reason else "")
+        what = edit_summary(recorded.edit) + (f" ({recorded.edit.reason})" if recorded.edit.reason else "")
         listing.add_row(str(recorded.id), when, styled(who), styled(what), _state(recorded))
     print_table(console, listing)
     if page.cursor:
@@ -128,6 +128,6 @@ def _state(recorded: RecordedEdit) -> str:
 
 def _render_undo(console: Console, result: UndoResult) -> None:
     for recorded in result.undone:
-        console.print(styled(f"Undone: {_summary(recorded.edit)}"))
+        console.print(styled(f"Undone: {edit_summary(recorded.edit)}"))
     for recorded in result.without_target:
-        console.print(styled(f"Edit {recorded.id} has no target now: {_summary(recorded.edit)}", "yellow"))
+        console.print(styled(f"Edit {recorded.id} has no target now: {edit_summary(recorded.edit)}", "yellow"))

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from quipu.cli.document_ids import typed_ids
 from quipu.cli.options import QuipuCommand, budget_option, load_settings, waiting, with_engine
-from quipu.cli.output import emit
+from quipu.cli.output import emit, stderr
 from quipu.cli.progress import progress
 from quipu.cli.results import finish_queue
 from quipu.model.document import DocumentStatus
@@ -44,7 +45,8 @@ async def _resume(engine: "Quipu", on_event: Callable[[Event], None]) -> AddResu
 def retry(ids: tuple[str, ...], budget: str | None, is_quiet: bool) -> int:
     """Try failed documents again.
 
-    IDS name them; without any, all are tried.
+    IDS name them, as ids or as paths from the current folder; without any, all are tried. A file that can never be read
+    is not kept: change it, and add it again.
     """
     with progress(is_quiet=is_quiet) as on_event:
         report = with_engine(lambda engine: _retry(engine, ids, on_event), load_settings(budget=budget))
@@ -52,7 +54,8 @@ def retry(ids: tuple[str, ...], budget: str | None, is_quiet: bool) -> int:
 
 
 async def _retry(engine: "Quipu", ids: Sequence[str], on_event: Callable[[Event], None]) -> AddResult:
-    await engine.retry(ids or None)
+    if not await engine.retry(await typed_ids(engine, ids) if ids else None):
+        stderr().print("Nothing can be tried again. A file that could not be read is not kept: change it, then add it.")
     return await engine.resume(on_event=on_event)
 
 
@@ -63,15 +66,17 @@ _SETTLED = (DocumentStatus.READY, DocumentStatus.PARTIAL)
 @click.argument("ids", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Cancel every queued or failed document.")
 def cancel(ids: tuple[str, ...], is_all: bool) -> None:
-    """Drop queued work; live documents stay."""
+    """Drop queued work; live documents stay. IDS are document ids, or paths from the current folder."""
     if bool(ids) == is_all:
         raise click.UsageError("Name documents, or use --all.")
     emit({"cancelled": with_engine(lambda engine: _cancel(engine, ids))}, _render_cancel)
 
 
 async def _cancel(engine: "Quipu", ids: Sequence[str]) -> int:
-    chosen = ids or [document.id for document in await engine.documents() if document.status not in _SETTLED]
-    return await engine.cancel(chosen)
+    if ids:
+        return await engine.cancel(await typed_ids(engine, ids))
+    documents = await engine.documents()
+    return await engine.cancel([document.id for document in documents if document.status not in _SETTLED])
 
 
 def _render_cancel(console: Console, result: dict[str, int]) -> None:

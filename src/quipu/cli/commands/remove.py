@@ -2,16 +2,16 @@
 
 import sys
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
+from quipu.cli.document_ids import is_pattern, matching_ids
 from quipu.cli.options import QuipuCommand, budget_option, load_settings, no_model_option, with_engine
 from quipu.cli.output import emit, named, stderr
 from quipu.cli.progress import progress
-from quipu.cli.results import render_refresh
+from quipu.cli.results import edit_summary, render_refresh
 from quipu.model.results import RemovalPreview, RemoveResult
 from quipu.text.formatting import format_count
 
@@ -40,9 +40,9 @@ _SHOWN = 10
 def command(ids: tuple[str, ...], is_all: bool, yes: bool, is_dry: bool, has_no_model: bool, budget: str | None) -> int:
     """Remove documents and the facts that only they state.
 
-    IDS are document ids or shell patterns. With a pattern or --all, the command asks before it removes. Derived data
-    that depends on these documents, such as summaries, is then brought up to date. This may call a language model;
-    --no-model leaves it for later. The exit code is 1 if something is still stale.
+    IDS are document ids, paths from the current folder, or shell patterns. With a pattern or --all, the command asks
+    before it removes. Derived data that depends on these documents, such as summaries, is then brought up to date. This
+    may call a language model; --no-model leaves it for later. The exit code is 1 if something is still stale.
     """
     if bool(ids) == is_all:
         raise click.UsageError("Name documents, or use --all.")
@@ -61,31 +61,15 @@ async def _preview(engine: "Quipu", ids: Sequence[str], *, is_all: bool) -> Remo
 
 async def _chosen(engine: "Quipu", ids: Sequence[str], *, is_all: bool) -> list[str]:
     known = [document.id for document in await engine.documents()]
-    return known if is_all else _expand(ids, known)
+    return known if is_all else matching_ids(ids, known)
 
 
 async def _remove(engine: "Quipu", ids: Sequence[str], *, is_all: bool, is_sure: bool) -> RemoveResult:
     chosen = await _chosen(engine, ids, is_all=is_all)
-    if not is_sure and chosen and (is_all or chosen != list(dict.fromkeys(ids))):
+    if not is_sure and chosen and (is_all or any(is_pattern(name) and name not in chosen for name in ids)):
         _confirm(chosen)
     with progress() as on_event:
         return await engine.remove(chosen, on_event=on_event)
-
-
-def _expand(ids: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the ids of the documents to remove; a pattern stands for all ids that it matches.
-
-    Raises NotFound for a pattern that matches nothing. The engine checks the plain ids.
-    """
-    from quipu.engine.lookups import unmatched_pattern
-
-    chosen: dict[str, None] = {}
-    for pattern in ids:
-        matches = [pattern] if pattern in known else [name for name in known if fnmatchcase(name, pattern)]
-        if not matches and set(pattern) & set("*?["):
-            raise unmatched_pattern(pattern, known)
-        chosen.update(dict.fromkeys(matches or [pattern]))
-    return list(chosen)
 
 
 def _confirm(chosen: Sequence[str]) -> None:
@@ -113,6 +97,10 @@ def _render_preview(console: Console, preview: RemovalPreview) -> None:
         console.print(f"{format_count(preview.n_reports, 'report')} would be written again.")
         _print_names(console, [title for _, title in preview.reports], preview.n_reports)
     console.print(f"{format_count(preview.n_replies, 'saved reply')} of models would go.")
+    for edits, what in ((preview.edits_lost, "have no target"), (preview.edits_changed, "change less")):
+        if edits:
+            console.print(f"{format_count(len(edits), 'edit')} would {what}.")
+            _print_names(console, [f"{edit.id}: {edit_summary(edit.edit)}" for edit in edits[:_SHOWN]], len(edits))
     if preview.n_answers:
         console.print(f"The text of {format_count(preview.n_answers, 'answer')} in saved conversations would go.")
 

@@ -1,14 +1,15 @@
 """`quipu show`: print a document, chunk, entity, relation or report, or a part of the graph."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 from rich.console import Console
 
 from quipu.cli.commands.show_graph import GRAPH_COMMANDS
+from quipu.cli.document_ids import typed_id
 from quipu.cli.options import QuipuGroup, command_line, with_engine
 from quipu.cli.output import emit, named, one_line, print_table, styled, table
 from quipu.model.cluster import ClusterReport, Hierarchy
@@ -19,6 +20,8 @@ from quipu.text.formatting import format_count
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
+
+T = TypeVar("T")
 
 _EXCERPT_CELLS = 200
 _MAX_ROWS = 20
@@ -43,8 +46,12 @@ def command() -> None:
 @command.command("document", examples=("quipu show document a.md",))
 @click.argument("identifier", metavar="ID")
 def document(identifier: str) -> None:
-    """Show a document and its chunks."""
-    emit(with_engine(lambda engine: engine.document(identifier)), _render_document)
+    """Show a document and its chunks. ID is its id, or a path from the current folder."""
+    emit(with_engine(lambda engine: _of_document(engine, identifier, engine.document)), _render_document)
+
+
+async def _of_document(engine: "Quipu", typed: str, read: Callable[[str], Awaitable[T]]) -> T:
+    return await read(await typed_id(engine, typed))
 
 
 @command.command("text", examples=("quipu show text a.md",))
@@ -52,7 +59,7 @@ def document(identifier: str) -> None:
 def text(identifier: str) -> None:
     """Print the whole text of a document, in which chunks and citations have their offsets."""
     emit(
-        with_engine(lambda engine: engine.text(identifier)),
+        with_engine(lambda engine: _of_document(engine, identifier, engine.text)),
         lambda console, text: console.print(styled(text), soft_wrap=True),
     )
 
@@ -71,7 +78,7 @@ def original(identifier: str, output: Path | None) -> None:
 
 async def _write_original(engine: "Quipu", identifier: str, output: Path | None) -> None:
     """Write an original part by part; the output is opened when the first part is there."""
-    parts = engine.original(identifier)
+    parts = engine.original(await typed_id(engine, identifier))
     first = await anext(parts)
     with click.open_file("-" if output is None else str(output), "wb") as file:
         file.write(first)
@@ -121,10 +128,11 @@ def _render_document(console: Console, details: DocumentDetails) -> None:
     console.print(styled(document.title or document.id, "bold"))
     facts = {"id": document.id, "source": document.source, "type": document.media_type, "status": document.status}
     facts |= {name: str(value) for name, value in sorted(document.metadata.items())}
+    facts |= {"same text as": ", ".join(details.copies)}
     facts |= {"version": str(document.version), "updated": document.updated_at, "error": document.error}
     for name, value in facts.items():
         if value:
-            console.print(styled(f"  {name}: {value}"), soft_wrap=name in ("id", "source"))
+            console.print(styled(f"  {name}: {value}"), soft_wrap=name in ("id", "source", "same text as"))
     listing = table("chunk", "chars", "tokens", "heading", "text", right=["tokens"], ids=["chunk"])
     for chunk_facts in details.chunks:
         listing.add_row(

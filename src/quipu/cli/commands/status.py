@@ -1,12 +1,15 @@
 """Contents of an index: `quipu status` and `quipu docs`."""
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 
 from quipu.cli.asking import parse_condition
+from quipu.cli.document_ids import ids_of_paths
 from quipu.cli.options import QuipuCommand, command_line, with_engine
 from quipu.cli.output import emit, named, print_table, styled, table, work_in_words
 from quipu.cli.results import extractor_history, render_states
@@ -14,6 +17,9 @@ from quipu.model.document import Document, DocumentListing, DocumentOrder, Docum
 from quipu.model.query import Filter
 from quipu.model.results import IndexStatus
 from quipu.text.formatting import format_count
+
+if TYPE_CHECKING:
+    from quipu.engine import Quipu
 
 
 @click.command("status", cls=QuipuCommand, examples=("quipu status", "quipu --index ./kb status --json"))
@@ -68,8 +74,14 @@ _STYLE_BY_STATUS = {DocumentStatus.READY: "green", DocumentStatus.FAILED: "red",
 @click.command(
     "docs",
     cls=QuipuCommand,
-    examples=("quipu docs", "quipu docs --status failed", "quipu docs --prefix letters/ --order updated -k 20"),
+    examples=(
+        "quipu docs",
+        "quipu docs letters/",
+        "quipu docs --status failed",
+        "quipu docs --prefix letters/ --order updated -k 20",
+    ),
 )
+@click.argument("path", default="")
 @click.option(
     "--status",
     "statuses",
@@ -94,12 +106,32 @@ _STYLE_BY_STATUS = {DocumentStatus.READY: "green", DocumentStatus.FAILED: "red",
 )
 @click.option("-k", "k", type=click.IntRange(min=1), help="Length of a page; all documents by default.")
 @click.option("--after", default="", metavar="CURSOR", help="Continue after a page, at the cursor it printed.")
-def docs(conditions: tuple[str, ...], statuses: tuple[str, ...], order: str, **page: Any) -> None:
-    """List the documents of the index."""
+def docs(path: str, conditions: tuple[str, ...], statuses: tuple[str, ...], order: str, **page: Any) -> None:
+    """List the documents of the index.
+
+    With PATH, only those of that file or folder, seen from the current folder, or with ids that begin with PATH.
+    """
+    if path and page["prefix"]:
+        raise click.UsageError("Give a path or --prefix.")
     listing = DocumentListing(statuses=tuple(map(DocumentStatus, statuses)), order=DocumentOrder(order), **page)
     allowed = Filter(where=tuple(map(parse_condition, conditions)))
-    documents = with_engine(lambda engine: engine.documents(listing, allowed))
+    documents = with_engine(lambda engine: _list_documents(engine, path, listing, allowed))
     emit(documents, lambda console, documents: _render_docs(console, documents, listing))
+
+
+async def _list_documents(engine: "Quipu", path: str, listing: DocumentListing, allowed: Filter) -> list[Document]:
+    """Return a listing, with a path that of the documents there, else of those whose ids begin with it."""
+    for prefix in (_prefix_of(path), path) if path else ():
+        if documents := await engine.documents(replace(listing, prefix=prefix), allowed):
+            return documents
+    return [] if path else await engine.documents(listing, allowed)
+
+
+def _prefix_of(path: str) -> str:
+    """Return how the ids of documents at a path begin; that of a folder ends with a slash, so that others do not."""
+    (name,) = ids_of_paths([path])
+    is_folder = path.endswith("/") or Path(path).is_dir()
+    return "" if name == "." else f"{name}/" if is_folder else name
 
 
 def _render_docs(console: Console, documents: list[Document], listing: DocumentListing) -> None:

@@ -140,8 +140,11 @@ def _listed_ids(snapshot: Snapshot, listing: DocumentListing) -> list[str]:
     else:
         job = select(_j.status).where(_j.document == _d.id, _j.status.not_in(_HIDDEN_JOBS)).scalar_subquery()
         status = func.coalesce(job, _d.status)
+    if listing.text_hashes:
+        with_text = select(_k.document).where(_k.hash.in_(listing.text_hashes), _k.kind == TEXT_KIND)
+        live = live.where(_d.rid.in_(with_text))
     pages = [_first_listed(live, (_d.id, _d.title, _d.source, _d.updated_at), status, listing)]
-    if not snapshot.is_filtered:
+    if not (snapshot.is_filtered or listing.text_hashes):
         queued = select(_j.document.label("id")).where(_j.status.not_in(_HIDDEN_JOBS), ~is_live)
         pages.append(_first_listed(queued, (_j.document, _j.title, _j.source, _j.added_at), _j.status, listing))
     rows = [row for page in pages for row in snapshot.connection.execute(page)]
@@ -165,7 +168,7 @@ def _first_listed(
             or_(*(column.startswith(listing.prefix, autoescape=True) for column in (document_id, title, source)))
         )
     is_descending = listing.order is DocumentOrder.UPDATED
-    if place := listing.place_after():
+    if listing.after and (place := listing.place_after()):
         last, last_id = place
         is_later = value < last if is_descending else value > last
         query = query.where(or_(is_later, and_(value == last, document_id > last_id)))

@@ -4,6 +4,7 @@ The tables of mentions hold what chunks state after all edits. What an edited ch
 it, so that the next edit, or undoing one, starts from what was extracted.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -64,6 +65,12 @@ _NAMING = ByValues(
 _IDS_NAMING = ByValues(select(edit_key.c.edit), edit_key.c.key)
 _EDITS = ByValues(select(s.edit), s.edit.c.rid)
 _EDITED_BY = ByValues(select(_d.chunk).distinct(), _d.edit)
+_EDITS_IN = ByValues(
+    select(_d.edit)
+    .join_from(edited_chunk, s.chunk, _d.chunk == _c.rid)
+    .join(s.document, s.document.c.rid == _c.document),
+    s.document.c.id,
+)
 _UNEDITED = ByValues(select(unedited), _u.chunk)
 _FORGET = [ByValues(table.delete(), table.c.chunk) for table in _OF_CHUNKS]
 _IDS = ByValues(select(_c.rid, _c.id), _c.rid)
@@ -258,6 +265,12 @@ class RelationalEdits:
             return _recorded(connection, [(row, _decode(row.kind, row.payload)) for row in rows])
 
         return await self.read(listed)
+
+    async def n_chunks_in(self, documents: Sequence[str]) -> dict[int, int]:
+        def counted(connection: Connection) -> dict[int, int]:
+            return dict(Counter(edit for (edit,) in _EDITS_IN.rows(connection, documents)))
+
+        return await self.read(counted)
 
 
 def _ids_naming(connection: Connection, entity: str) -> list[int]:

@@ -44,6 +44,7 @@ _DELETE = ByValues(s.job.delete(), _j.rid)
 _DELETE_OF_DOCUMENTS = ByValues(s.job.delete(), _j.document)
 _DELETE_REMOVALS = ByValues(s.job.delete().where(_j.data.is_(None)), _j.document)
 _FREE = {"owner": "", "lease_until": 0.0}
+_FORGOTTEN = b""  # in place of a document that can never be read; NULL stands for a removal
 
 _DERIVATION_LEASE = "deriving"  # meta key; its value is "UNTIL OWNER", or "" while nobody holds the lease
 
@@ -134,9 +135,11 @@ def finish(connection: Connection, jobs: Sequence[int], partial: Sequence[int]) 
 
 
 def fail(connection: Connection, failures: Sequence[JobFailure]) -> None:
-    """Mark jobs failed, with the reason."""
+    """Mark jobs failed, with the reason; forget the bytes of documents that can never be read."""
     for failure in failures:
         values = {"status": DocumentStatus.FAILED, "error": failure.error, **_FREE}
+        if failure.is_final:
+            values["data"] = _FORGOTTEN
         connection.execute(s.job.update().where(_j.rid == failure.job).values(values))
 
 
@@ -177,8 +180,9 @@ def delete_removals(connection: Connection, document_ids: Sequence[str]) -> None
 
 
 def retry(connection: Connection, document_ids: Sequence[str] | None) -> int:
-    """Queue failed and partly failed jobs again; return how many."""
-    statement = s.job.update().where(_j.status.in_((DocumentStatus.FAILED, DocumentStatus.PARTIAL)))
+    """Queue failed and partly failed jobs again; return how many. Those whose bytes are forgotten stay failed."""
+    is_kept = or_(_j.data.is_(None), _j.data != _FORGOTTEN)
+    statement = s.job.update().where(_j.status.in_((DocumentStatus.FAILED, DocumentStatus.PARTIAL)), is_kept)
     if document_ids is not None:
         statement = statement.where(_j.document.in_(document_ids))
     return connection.execute(statement.values(status=_first_status(), error="")).rowcount

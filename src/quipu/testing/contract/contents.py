@@ -6,11 +6,12 @@ from random import Random
 import pytest
 
 from quipu.errors import InvalidDelta
-from quipu.model.document import Document
+from quipu.model.delta import Delta
+from quipu.model.document import Document, DocumentListing
 from quipu.model.query import Filter
 from quipu.ports.store import Store
 from quipu.testing.contract.steps import OpenStore, dump, publish, remove
-from quipu.testing.facts import document
+from quipu.testing.facts import document, source
 
 _LARGE = Random(1).randbytes(1_300_001)  # several parts in any store
 
@@ -50,6 +51,18 @@ class ContentsContract:
                     for n in (0, 1, 262_144, choose.randrange(len(_LARGE))):
                         assert await view.content(content_hash, start, n) == _LARGE[start : start + n]
                     assert await view.content(content_hash, start) == _LARGE[start:]
+
+    async def test_documents_with_the_same_whole_text_can_be_listed(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await publish(store, document("a", "One."), document("b", "One."), document("c", "Two."))
+            await store.commit(Delta(enqueue=[source("d", "One.")]))
+            async with store.view() as view:
+                (details,) = await view.documents(["b"])
+                listing = DocumentListing(text_hashes=(details.text_hash, "nowhere"))
+                assert [doc.id for doc in await view.documents(listing=listing)] == ["a", "b"]
+                assert [doc.id for doc in await view.documents(listing=replace(listing, k=1, after="a"))] == ["b"]
+            async with store.view(Filter(exclude=("a",))) as view:
+                assert [doc.id for doc in await view.documents(listing=listing)] == ["b"]
 
     async def test_nothing_is_kept_unless_it_is_given(self, open_store: OpenStore) -> None:
         async with open_store() as store:

@@ -246,6 +246,18 @@ class EditsContract:
             await store.commit(Delta(undo=[merged]))
             assert [recorded.id for recorded in await edits(entity=_FULL)] == [merged]
 
+    async def test_how_many_chunks_of_documents_an_edit_changes_is_counted(
+        self, open_store: OpenStore, edits_of: EditsOf
+    ) -> None:
+        async with open_store() as store:
+            await publish(store, *_DOCUMENTS)
+            described, hidden, undone = await _edit(store, _REDESCRIBE, _HIDE, _RENAME)
+            await store.commit(Delta(undo=[undone]))
+            count = edits_of(store).n_chunks_in
+            assert await count(["ibm.md"]) == {described: 2, hidden: 1}
+            assert await count(["long.md", "ibm.md", "nowhere"]) == {described: 3, hidden: 1}
+            assert await count([]) == {}
+
     async def test_entities_that_are_distinct_stay_as_they_are(self, open_store: OpenStore, edits_of: EditsOf) -> None:
         async with open_store() as store:
             await publish(store, *_DOCUMENTS)
