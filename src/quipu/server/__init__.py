@@ -3,7 +3,7 @@
 listening      sockets, connections and worker processes
 app            all routes, and what surrounds each of them
 access         keys, what they allow, and how often a key may call
-operations     what an operation is; `openapi` describes them
+operations     what an operation is; `openapi` describes them, and `reference_page` shows that to a person
 questions …    the operations of one subject each
 page           the files of the web page
 dialects       the APIs of OpenAI and Ollama, in `openai_api` and `ollama_api`

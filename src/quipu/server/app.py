@@ -34,7 +34,8 @@ from quipu.server.components import ServerComponents, is_prefix
 from quipu.server.mcp_endpoint import McpEndpoint
 from quipu.server.openapi import openapi_document
 from quipu.server.operations import Operation, OperationEndpoint
-from quipu.server.wire import RequestRefused, json_response, problem_of, problem_response
+from quipu.server.reference_page import PAGE_POLICY, reference_page
+from quipu.server.wire import CONTENT_POLICY, RequestRefused, json_response, problem_of, problem_response
 
 OPERATIONS: tuple[Operation, ...] = (
     *administration.OPERATIONS,
@@ -55,7 +56,7 @@ _SECURITY_HEADERS = (
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
-    (b"content-security-policy", b"default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"),
+    (b"content-security-policy", CONTENT_POLICY.encode()),
 )
 
 
@@ -81,10 +82,23 @@ def make_app(server: ServerComponents) -> Starlette:
             await server.job_process.close()
         await server.workspaces.close()
 
+    @cache
+    def reference() -> str:
+        return reference_page(description())
+
+    async def docs(_: Request) -> Response:
+        return Response(reference(), 200, {"content-security-policy": PAGE_POLICY}, "text/html; charset=utf-8")
+
     mcp = McpEndpoint(server)
     routes = [operation.route(server) for operation in OPERATIONS]
     return Starlette(
-        routes=[*routes, *server.page.routes(), *mcp.routes(), Route("/api/v1/openapi.json", openapi)],
+        routes=[
+            *routes,
+            *server.page.routes(),
+            *mcp.routes(),
+            Route("/api/v1/openapi.json", openapi),
+            Route("/api/v1/docs", docs),
+        ],
         middleware=[Middleware(_RequestGuard, server=server)],
         lifespan=lifespan,
         exception_handlers={404: _no_route, 405: _no_route},

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 from pydantic_core import to_json
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from quipu.errors import (
     Busy,
@@ -26,6 +28,8 @@ from quipu.errors import (
 
 HEARTBEAT_S = 15.0
 BEAT = b": waiting\n\n"
+# Nothing of the server may load code from elsewhere, or be framed.
+CONTENT_POLICY = "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 # The first class that an error belongs to says its status.
 _STATUS: Mapping[type[QuipuError], int] = {
     NotFound: 404,
@@ -156,8 +160,24 @@ def event_stream(events: AsyncIterator[bytes], heartbeat_s: float = HEARTBEAT_S)
     With `heartbeat_s` 0, `events` has these comments itself: thousands of idle streams then take less memory.
     """
     headers = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
-    pieces = with_heartbeat(events, BEAT, heartbeat_s) if heartbeat_s else events
-    return StreamingResponse(pieces, 200, headers, "text/event-stream")
+    if not heartbeat_s:
+        return _IdleStream(events, 200, headers, "text/event-stream")
+    return StreamingResponse(with_heartbeat(events, BEAT, heartbeat_s), 200, headers, "text/event-stream")
+
+
+class _IdleStream(StreamingResponse):
+    """A stream in which little happens. That its client is gone is seen after the next piece: no task waits for it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request, pieces = Request(scope, receive), self.body_iterator
+        assert isinstance(pieces, AsyncGenerator)
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        async with aclosing(pieces):
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                if await request.is_disconnected():
+                    return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def with_heartbeat(pieces: AsyncIterator[bytes], beat: bytes, every_s: float) -> AsyncIterator[bytes]:

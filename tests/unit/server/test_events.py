@@ -10,11 +10,13 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Message
 
 import quipu
 from quipu.errors import NotFound
 from quipu.server import ServerComponents, Workspaces, events
 from quipu.server.events import WorkspaceState, WorkspaceWatch
+from quipu.server.wire import BEAT, event_stream
 from quipu.stores.sqlite.server_state import ServerJob
 from tests.unit.server.conftest import http_client
 
@@ -382,3 +384,27 @@ async def test_a_job_of_many_documents_names_a_hundred_and_reads_only_those_that
             assert status.documents == {"queued": 100, "ready": 150}
     assert n_read == [250, 100]
     assert (status.n_subjects, len(status.subjects)) == (250, 100)
+
+
+async def test_a_stream_ends_with_the_first_event_after_its_client_is_gone() -> None:
+    is_closed = False
+
+    async def events() -> AsyncIterator[bytes]:
+        nonlocal is_closed
+        try:
+            while True:
+                yield BEAT
+        finally:
+            is_closed = True
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    await event_stream(events(), heartbeat_s=0)({"type": "http"}, receive, send)
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+    assert is_closed

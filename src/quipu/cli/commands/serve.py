@@ -88,8 +88,8 @@ def command(
     def announce(address: str) -> None:
         address += options.prefix
         click.echo(f"Serving {root or index} at {address}", err=True)
-        click.echo(f"  page     {address}/", err=True)
-        click.echo(f"  API      {address}/api/v1/openapi.json", err=True)
+        for name, path in (("page", ""), ("API", "api/v1/openapi.json"), ("docs", "api/v1/docs")):
+            click.echo(f"  {name:8} {address}/{path}", err=True)
         click.echo("Ctrl-C ends the server.", err=True)
 
     serve(plan, announce)
