@@ -28,7 +28,7 @@ demo: $(READY)  ## Index a small corpus and ask six questions
 	@echo "(The command is $(BIN)/quipu, or quipu after: . $(BIN)/activate)"
 
 test: $(READY)  ## Run every test
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(TESTS)
 
 check: $(READY)  ## Lint, format, types, layers, spelling, and how simple the code is
 	$(BIN)/ruff check .

@@ -38,10 +38,13 @@ SELDOM_NEEDED = {
     ("engine.ingestion", "quipu.ingest.graph_import"),
     ("engine.ingestion", "quipu.ingest.graph_import.documents"),
     ("server.mcp_endpoint", "quipu.server.mcp_tools"),
+    ("settings.sources", "quipu.model.index_address"),
     ("settings.tables", "quipu.prompts.catalog"),
+    ("wiring", "quipu.model.index_address"),
     ("wiring", "quipu.providers.jieba"),
     ("wiring", "quipu.providers.minilm.embedder"),
     ("wiring", "quipu.providers.pretrained"),
+    ("wiring", "quipu.stores.postgres.backend"),
     ("wiring", "quipu.wiring.models"),
 }
 

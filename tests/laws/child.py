@@ -27,7 +27,7 @@ from quipu.model.graph import Chunk
 from quipu.ports.ingest import ExtractionResult
 from quipu.stores.sqlite.backend import SqliteBackend
 from tests.laws.mortal import Life, forked, jobs, tell
-from tests.laws.world import document, engine, state
+from tests.laws.world import DATABASE_VARIABLE, document, engine, state
 
 NAMES = tuple(f"{letter}.md" for letter in "abcdefgh")
 EXACT_BELOW = 10
@@ -126,8 +126,10 @@ def _facts_in_set_order(chunk: Chunk, extraction: Extraction) -> ChunkFacts:
     return replace(facts, entities=tuple(by_key[key] for key in set(by_key)))
 
 
-def _live_and_die(folder: Path, kind: str, n: int, fault: str) -> None:
+def _live_and_die(folder: Path, kind: str, n: int, fault: str, server: str = "") -> None:
     seed_fault(fault)
+    if server:
+        os.environ[DATABASE_VARIABLE] = server
     fuse = Fuse(n)
     {"statement": _watch_statements, "file": _watch_files}[kind](fuse)
     beside = folder.parent
@@ -141,14 +143,15 @@ def _points_of(folder: Path) -> Path:
 
 
 def main() -> None:
-    """`live`: for each job FOLDER, KIND, N, FAULT live and die at the N-th statement or file operation (N 0: never, and
-    all are counted). `state FOLDER FAULT`: build everything once without and once with a fault, and print dumps and
-    rankings. A FAULT named is seeded, "sound" is none.
+    """`live`: for each job FOLDER, KIND, N, FAULT [SERVER] live and die at the N-th statement or file operation.
+
+    With an N of 0 it lives, and all are counted. `state FOLDER FAULT`: build everything once without and once with a
+    fault, and print dumps and rankings. A FAULT named is seeded, "sound" is none.
     """
     if sys.argv[1] == "live":
-        for name, kind, n, fault in jobs():
+        for name, kind, n, *others in jobs():
             folder = Path(name)
-            code = forked(partial(_live_and_die, folder, kind, int(n), fault))
+            code = forked(partial(_live_and_die, folder, kind, int(n), *others))
             points = _points_of(folder)
             tell(Life(code=code, n_points=int(points.read_text()) if points.exists() else 0, stage=""))
     else:

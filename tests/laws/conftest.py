@@ -9,8 +9,10 @@ from quipu import engine
 from quipu.engine import ingestion, refresh
 from quipu.engine.components import Models
 from quipu.ports.store import Store
+from quipu.testing.postgres_server import PostgresServer
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
+from tests.laws.world import DATABASE_VARIABLE
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +20,22 @@ def server() -> Iterator[ServerHandle]:
     """A running server; each test tells it what to do and to forget what was before."""
     with serving() as running:
         yield running
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The kind of database of every index that the test makes, and its child processes."""
+    if request.param == "postgres":
+        running: PostgresServer = request.getfixturevalue("running_postgres")
+        monkeypatch.setenv(DATABASE_VARIABLE, running.uri())
+    return str(request.param)
+
+
+@pytest.fixture
+def on_postgres(running_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> PostgresServer:
+    """The server that holds every index that the test makes, and its child processes."""
+    monkeypatch.setenv(DATABASE_VARIABLE, running_postgres.uri())
+    return running_postgres
 
 
 @pytest.fixture

@@ -123,6 +123,7 @@ async def scripted_engine(
     )
     parts = Components(
         path=folder,
+        outer_folder=folder.parent,
         store=store,
         vectors=LocalVectors(folder / "vectors", exact_below=1_000),
         topology=LocalTopologyIndex(folder / "topology"),

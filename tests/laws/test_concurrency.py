@@ -26,8 +26,8 @@ async def sees_whole_documents(kb: Quipu, n_written: int) -> int:
     return len(documents)
 
 
-async def test_readers_see_only_whole_snapshots_while_another_process_writes(tmp_path: Path) -> None:
-    n, n_stops = 40, 8
+async def test_readers_see_only_whole_snapshots_while_another_process_writes(database: str, tmp_path: Path) -> None:
+    n, n_stops = (40, 8) if database == "sqlite" else (8, 3)
     async with engine(tmp_path / "kb") as kb, writing(tmp_path / "kb", 0, n, n_stops) as writer:
         sizes: list[int] = []
         while await heard(writer) == MIDWAY:
@@ -51,7 +51,7 @@ async def sees_a_write(folder: Path) -> bool:
             return await view.documents() != before
 
 
-async def test_a_view_does_not_change_while_another_process_writes(tmp_path: Path) -> None:
+async def test_a_view_does_not_change_while_another_process_writes(database: str, tmp_path: Path) -> None:
     assert not await sees_a_write(tmp_path)
 
 
@@ -84,8 +84,8 @@ async def differ_after_two_writers(folder: Path, n: int, fault: str = "") -> boo
     return together != ([], alone)
 
 
-async def test_two_writers_lose_no_update(tmp_path: Path) -> None:
-    assert not await differ_after_two_writers(tmp_path, 15)
+async def test_two_writers_lose_no_update(database: str, tmp_path: Path) -> None:
+    assert not await differ_after_two_writers(tmp_path, 15 if database == "sqlite" else 4)
 
 
 async def test_the_law_fails_where_writers_do_not_take_turns(tmp_path: Path) -> None:

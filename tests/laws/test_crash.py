@@ -2,21 +2,22 @@
 
 import signal
 from collections.abc import Iterator
-from contextlib import closing
+from functools import partial
 from pathlib import Path
 from random import Random
-from sqlite3 import connect
 
 import pytest
+from sqlalchemy import Engine, event, inspect
 from sqlalchemy.exc import IntegrityError
 
 from quipu.engine import Quipu
-from quipu.errors import NotFound
+from quipu.errors import NotFound, Unavailable
 from quipu.model.document import SourceDocument
 from quipu.stores.relational.store import RelationalStore
+from quipu.testing.postgres_server import PostgresServer
 from tests.laws.child import EXACT_BELOW, NAMES, CountingExtractor, history, live
 from tests.laws.mortal import Mortal, mortal_of
-from tests.laws.world import chunk_texts, document, engine, fresh_state, run, state
+from tests.laws.world import chunk_texts, document, engine, fresh_state, open_backend, run, state
 
 SOUND = "sound"
 
@@ -64,10 +65,14 @@ async def check_nothing_is_lost_or_half_done(kb: Quipu, n_done: int) -> None:
 
 def kept_replies(folder: Path) -> set[str]:
     """Return the inputs whose replies are committed."""
-    with closing(connect(folder / "index.sqlite")) as database:
-        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'reply'").fetchone():
-            return set()
-        return {row[0] for row in database.execute("SELECT input_hash FROM reply")}
+    backend = open_backend(folder)
+    try:
+        with backend.reading() as connection:
+            if not inspect(connection).has_table("reply"):
+                return set()
+            return {row[0] for row in connection.exec_driver_sql("SELECT input_hash FROM reply")}
+    finally:
+        backend.close()
 
 
 async def check_recovery(folder: Path, expected: object) -> None:
@@ -115,6 +120,53 @@ def test_a_killed_run_loses_nothing_and_finishes_as_if_never_killed(
     assert total >= n, f"only {total} points of kind {kind}"
     for point in sorted(Random(20).sample(range(1, total + 1), min(n * laws_scale, total))):
         crash_and_recover(mortal, tmp_path / f"kill {point}", kind, point, expected)
+
+
+def test_a_process_killed_while_it_writes_to_postgresql_loses_nothing(
+    on_postgres: PostgresServer, mortal: Mortal, tmp_path: Path, laws_scale: int, expected: object
+) -> None:
+    server = on_postgres.uri()
+    total = mortal.live(tmp_path / "count", "statement", 0, SOUND, server).n_points
+    for point in sorted(Random(21).sample(range(1, total + 1), 4 * laws_scale)):
+        folder = tmp_path / f"kill {point}"
+        assert mortal.live(folder, "statement", point, SOUND, server).code == -signal.SIGKILL
+        run(partial(check_recovery, folder, expected))
+
+
+def test_a_killed_database_server_loses_nothing(
+    on_postgres: PostgresServer, tmp_path: Path, laws_scale: int, expected: object
+) -> None:
+    """The server dies at a statement of this process, and is started again; what was acknowledged is there."""
+    total = run(lambda: _live_until_the_server_dies(tmp_path / "count", on_postgres, 0))
+    for point in sorted(Random(22).sample(range(1, total + 1), 2 * laws_scale)):
+        folder = tmp_path / f"kill {point}"
+        try:
+            run(partial(_live_until_the_server_dies, folder, on_postgres, point))
+        finally:
+            on_postgres.start()
+        run(partial(check_recovery, folder, expected))
+
+
+async def _live_until_the_server_dies(folder: Path, server: PostgresServer, n: int) -> int:
+    """Live through the history; kill the server at the n-th statement. Return how many statements there were."""
+    n_statements = 0
+
+    def kill(*_: object) -> None:
+        nonlocal n_statements
+        n_statements += 1
+        if n_statements == n:
+            server.kill()
+
+    event.listen(Engine, "before_cursor_execute", kill)
+    try:
+        extractor = CountingExtractor(folder.parent / f"{folder.name}.asked")
+        await live(folder, extractor=extractor, acknowledged=folder.parent / f"{folder.name}.acks")
+        assert not n, "the server was not missed"
+    except Unavailable:
+        assert n
+    finally:
+        event.remove(Engine, "before_cursor_execute", kill)
+    return n_statements
 
 
 @pytest.mark.parametrize("fault", ["no write transaction"])

@@ -8,15 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from quipu.testing.postgres_server import PostgresServer
 from tests.children import PATIENCE_S, ROOT
+from tests.laws.world import DATABASE_VARIABLE
 
 SEEDS = ("0", "1", "4711")
 
 
-def built(folder: Path, seed: str) -> tuple[list[str], list[str]]:
+def built(folder: Path, seed: str, server: str = "") -> tuple[list[str], list[str]]:
     """Return dump and rankings as a process with this hash seed has them, and where the order of a set decides."""
     command = [sys.executable, "-m", "tests.laws.child", "state", str(folder), "order of a set"]
-    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    environment = {**os.environ, "PYTHONHASHSEED": seed, DATABASE_VARIABLE: server}
     ended = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
@@ -34,6 +36,12 @@ def test_hash_seeds_change_nothing(states: list[tuple[list[str], list[str]]]) ->
     first, *others = [sound for sound, _ in states]
     assert others == [first, first]
     assert any('"kind":"entity"' in line for line in first)
+
+
+def test_another_hash_seed_and_another_database_change_nothing(
+    states: list[tuple[list[str], list[str]]], running_postgres: PostgresServer, tmp_path: Path
+) -> None:
+    assert built(tmp_path, "99", running_postgres.uri())[0] == states[0][0]
 
 
 def test_the_law_fails_where_the_order_of_a_set_decides(states: list[tuple[list[str], list[str]]]) -> None:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from quipu.algo import similarity
 from quipu.model.document import SourceDocument
 from quipu.stores.relational import text_index
+from quipu.testing.postgres_server import PostgresServer
 from quipu.vectors.local import segments
-from tests.laws.world import STRATEGIES, document, engine, fresh_state, run, state
+from tests.laws.world import DATABASE_VARIABLE, STRATEGIES, document, engine, fresh_state, run, state
 
 NAMES = ("a.md", "b.md", "c.md", "d.md", "e.md")
 
@@ -66,8 +67,10 @@ async def differs(
         return lived_state != fresh
 
 
-def test_every_history_ends_in_the_state_of_a_fresh_build_of_its_survivors(laws_scale: int) -> None:
-    @settings(max_examples=60 if laws_scale == 1 else 200 * laws_scale, derandomize=True)
+def test_every_history_ends_in_the_state_of_a_fresh_build_of_its_survivors(database: str, laws_scale: int) -> None:
+    n_examples = (60 if laws_scale == 1 else 200 * laws_scale) if database == "sqlite" else 5 * laws_scale
+
+    @settings(max_examples=n_examples, derandomize=True)
     @given(histories)
     def check(history: list[Step]) -> None:
         assert not run(lambda: differs(history))
@@ -101,6 +104,20 @@ async def differs_with_sketches() -> bool:
         Step(added=tuple(everything), removed=("b.md1",)),
     ]
     return await differs(history, exact_below=20, strategies=STRATEGIES)
+
+
+async def test_both_databases_hold_the_same_bytes(on_postgres: PostgresServer, tmp_path: Path) -> None:
+    history = [
+        Step(added=tuple((name, 0) for name in NAMES), removed=()),
+        Step(added=(("a.md", 1), ("b.md", 2)), removed=("c.md",)),
+    ]
+    lived_there, alive = await lived(tmp_path / "there", history, 20, STRATEGIES)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv(DATABASE_VARIABLE)
+        here = await fresh_state(tmp_path / "here", list(alive.values()), exact_below=20, strategies=STRATEGIES)
+        assert (tmp_path / "here" / "index.sqlite").exists()
+    assert lived_there == here
+    assert not (tmp_path / "there" / "index.sqlite").exists()
 
 
 async def test_the_law_holds_where_sketches_are_used(few_candidates: list[int]) -> None:

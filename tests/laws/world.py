@@ -1,6 +1,7 @@
 """A small world for the laws: documents that share names, titles and whole chunk texts, and an engine for them."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,10 +14,14 @@ from quipu.ingest.documents import IngestConfig, chunk_document, parse_document
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chunking import Chunking
 from quipu.model.document import SourceDocument
+from quipu.model.ids import digest
+from quipu.model.index_address import DatabaseAddress
 from quipu.model.query import Query
 from quipu.parse import FILE_TYPES, parse
 from quipu.ports.ingest import Extractor
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
+from quipu.stores.postgres.backend import PostgresBackend
+from quipu.stores.relational.sql import Backend
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.topology import LocalTopologyIndex
@@ -24,6 +29,7 @@ from quipu.vectors.local import LocalVectors
 
 T = TypeVar("T")
 
+DATABASE_VARIABLE = "LAWS_DATABASE"
 CHUNK_TOKENS = 48
 STRATEGIES = ("weave", "naive", "lexical", "local", "global", "hybrid", "mix")
 QUESTIONS = (
@@ -81,6 +87,18 @@ def chunk_texts(source: SourceDocument) -> list[str]:
     return [chunk.text for chunk in chunk_document(parse_document(source, INGEST_CONFIG), (), INGEST_CONFIG).chunks]
 
 
+def open_backend(folder: Path, busy_timeout_s: float = 60.0) -> Backend:
+    """Return the database of the index in `folder`: a file there, or a workspace of the server in LAWS_DATABASE.
+
+    The variable reaches child processes, too.
+    """
+    server = os.environ.get(DATABASE_VARIABLE)
+    if not server:
+        return SqliteBackend(folder / "index.sqlite", busy_timeout_s=busy_timeout_s)
+    address = DatabaseAddress(server, digest(str(folder.absolute()))[:20])
+    return PostgresBackend(address, busy_timeout_s=busy_timeout_s)
+
+
 @asynccontextmanager
 async def engine(
     folder: Path,
@@ -92,13 +110,13 @@ async def engine(
 ) -> AsyncIterator[Quipu]:
     """Open an engine on `folder`, as wiring does, with small chunks and one embedder for the whole process."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    backend = SqliteBackend(folder / "index.sqlite", busy_timeout_s=busy_timeout_s)
-    store = RelationalStore(backend, lease_s=60)
+    store = RelationalStore(open_backend(folder, busy_timeout_s), lease_s=60)
     await store.prepare()
     await store.set_embedder(_EMBEDDER.identity, _EMBEDDER.dimension)
     config = replace(INGEST_CONFIG, keep_originals=keep_originals)
     parts = Components(
         path=folder,
+        outer_folder=folder.parent,
         store=store,
         vectors=LocalVectors(folder / "vectors", exact_below=exact_below),
         topology=LocalTopologyIndex(folder / "topology"),

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event
-from sqlalchemy.exc import OperationalError
 
+from quipu.errors import Busy
 from quipu.model.document import SourceDocument
-from quipu.stores.sqlite.backend import SqliteBackend
+from quipu.stores.relational.sql import Backend
 from tests.children import PATIENCE_S, running
 from tests.laws.child import seed_fault
-from tests.laws.world import document, engine
+from tests.laws.world import document, engine, open_backend
 
 MIDWAY, WAITING = "midway", "waiting"
 N_SHARED = 3
@@ -64,33 +64,29 @@ def _stop_midway(n: int) -> None:
     event.listen(Engine, "before_cursor_execute", stop)
 
 
-def _tell_when_waiting() -> None:
+def _tell_when_waiting(folder: Path) -> None:
     """Have this process say so where it is to write and another does."""
-    take_turn = SqliteBackend.writing
+    kind: Any = type(open_backend(folder))
+    take_turn = kind.writing
 
     @contextmanager
-    def told(backend: SqliteBackend) -> Iterator[Connection]:
-        if _is_taken(backend):
+    def told(backend: Backend) -> Iterator[Connection]:
+        if backend is not impatient and _is_taken(impatient):
             _say(WAITING)
         turn: AbstractContextManager[Connection] = take_turn(backend)
         with turn as connection:
             yield connection
 
-    SqliteBackend.writing = told  # type: ignore[assignment, method-assign]
+    impatient = open_backend(folder, busy_timeout_s=0.0)
+    kind.writing = told
 
 
-def _is_taken(backend: SqliteBackend) -> bool:
-    with backend._engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA busy_timeout = 0")
-        try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        except OperationalError:
-            return True
-        else:
-            connection.exec_driver_sql("ROLLBACK")
+def _is_taken(impatient: Backend) -> bool:
+    try:
+        with impatient.writing():
             return False
-        finally:
-            connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(backend._wait_s * 1000)}")
+    except Busy:
+        return True
 
 
 async def _write(folder: Path, first: int, last: int) -> None:
@@ -103,7 +99,7 @@ def main() -> None:
     """Write, stop and say so as the command line has it."""
     folder, first, last, n_stops = sys.argv[1:]
     seed_fault(os.environ.get("LAWS_FAULT", ""))
-    _tell_when_waiting()
+    _tell_when_waiting(Path(folder))
     _stop_midway(int(n_stops))
     asyncio.run(_write(Path(folder), int(first), int(last)))
 

@@ -11,7 +11,7 @@ from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.model.usage import Price, SpendingLimit
 from quipu.settings import EffectiveSetting, Settings, effective, unknown_variables
 from quipu.settings.sources import find_key, find_secrets
-from quipu.settings.tables import ModelPrice, fields_of_tables
+from quipu.settings.tables import ModelPrice, fields_of_tables, is_database_address
 
 
 @pytest.fixture(autouse=True)
@@ -375,7 +375,7 @@ def test_keys_come_from_the_environment_or_the_secrets_and_are_never_shown(monke
     secrets.write_text('openai = "sk-file"\nJINA_API_KEY = "jina-file"\n')
     variables = ("QUIPU_LLM_KEY", "OPENAI_API_KEY")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    found = find_key(variables, ("openai", *variables), find_secrets(None, Path("kb/.quipu")))
+    found = find_key(variables, ("openai", *variables), find_secrets(None, Path("kb")))
     assert found is not None
     assert found.value == "sk-file"
     assert "sk-file" not in repr(found)
@@ -476,3 +476,34 @@ def test_the_model_of_a_role_is_its_own_or_that_of_all() -> None:
 def test_variables_that_are_no_settings_are_known(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "sk-1")
     assert unknown_variables() == []
+
+
+@pytest.mark.parametrize("text", ["kb", "./postgresql", "postgresql", "mysql://db/notes", Path("kb")])
+def test_anything_else_is_a_folder(text: str | Path) -> None:
+    assert not is_database_address(text)
+
+
+def test_an_address_made_a_path_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="as a text"):
+        is_database_address(Path("postgresql://me@db/notes"))
+
+
+def test_an_index_in_a_database_is_named_by_its_address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    address = "postgresql://me@db/notes?workspace=w"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quipu.toml").write_text(f'index = "{address}"')
+    assert Settings().index == address
+    monkeypatch.setenv("QUIPU_INDEX", "postgres://db/others")
+    settings = Settings()
+    assert settings.index == "postgres://db/others?workspace=default"
+    assert (settings.folder, settings.outer_folder) == (None, Path())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert settings.cache_folder == tmp_path / "quipu"
+    assert Settings(cache=tmp_path / "c").cache_folder == tmp_path / "c"
+
+
+def test_a_password_in_the_address_of_the_index_is_refused_and_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_INDEX", "postgresql://me:hunter2@db/notes")
+    with pytest.raises(InvalidInput, match="password") as caught:
+        Settings()
+    assert "hunter2" not in str(caught.value)

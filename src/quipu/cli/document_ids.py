@@ -20,7 +20,8 @@ def ids_of_paths(typed: Iterable[str]) -> list[str]:
     """Return the id that the file or folder at each path has, seen from the current folder."""
     from quipu.ingest.sources import path_id
 
-    root = load_settings().index.resolve().parent
+    folder = load_settings().folder
+    root = folder.resolve().parent if folder else Path.cwd()
     ids: list[str] = []
     for text in typed:
         name = text

@@ -6,17 +6,20 @@ import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
 import quipu
 from quipu.cli.errors import WorkStopped
+from quipu.errors import InvalidInput
 from quipu.model.query import is_date
 from quipu.model.usage import USD
 from quipu.text.formatting import format_count
 
 _META = "quipu."
+_INDEX_HELP = "Index folder, or postgresql://…; by default QUIPU_INDEX, else ./.quipu."
 _SHARED = "Shared options, before or after the command"
 
 
@@ -103,7 +106,7 @@ class QuipuGroup(click.Group):
 
 def _shared_options() -> list[click.Parameter]:
     return [
-        _SharedOption(["--index"], metavar="DIR", help="Index folder; by default QUIPU_INDEX, else ./.quipu."),
+        _SharedOption(["--index"], metavar="DIR", help=_INDEX_HELP),
         _SharedOption(["--json"], is_flag=True, default=None, help="Print JSON for programs."),
         _SharedOption(
             ["-v", "--verbose"], is_flag=True, default=None, help="Show what is logged, and the traceback of an error."
@@ -202,6 +205,17 @@ def load_settings(*, has_no_model: bool = False, **arguments: "SettingValue") ->
     settings = Settings(index=shared().index, **arguments)
     remember_currency(settings.currency)
     return settings.without_models() if has_no_model else settings
+
+
+def index_folder(command: str) -> Path:
+    """Return the folder of the index. Raises InvalidInput for an index in a database, which `command` cannot serve."""
+    settings = load_settings()
+    if settings.folder is None:
+        raise InvalidInput(
+            f"{command} works on indexes in folders, and {settings.index} is in a database.",
+            remedy="Open it in Python: `async with quipu.open(ADDRESS)`, or copy it: quipu copy ADDRESS FOLDER",
+        )
+    return settings.folder
 
 
 def command_line(*words: str) -> str:

@@ -103,6 +103,8 @@ class Models:
 class Components:
     """Everything an engine is made of; `quipu.wiring` puts it together from settings.
 
+    `place` is where the index is, for messages: a folder or an address. `path` is the folder of the files beside the
+    store. Ids of added files are paths below `outer_folder` unless the caller names another.
     `tokenizer` counts the tokens of contexts, None: the one that measures chunks. The index never depends on it.
     `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
     database of an index: such a file is not read as a document when its folder is added. `retrieval_turns` lets one
@@ -125,6 +127,8 @@ class Components:
     retrieval_turns: RetrievalTurns = field(default_factory=RetrievalTurns)
     conversations: ConversationStore | None = None
     edits: EditStore | None = None
+    place: str = ""
+    outer_folder: Path = Path()
 
     @property
     def context_tokenizer(self) -> Tokenizer:

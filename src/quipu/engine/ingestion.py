@@ -66,7 +66,7 @@ def collect_sources(
     checked_metadata(metadata)
     files = find_sources(
         [Path(source) for source in sources if not isinstance(source, SourceDocument)],
-        root=Path(root) if root else components.path.parent,
+        root=Path(root) if root else components.outer_folder,
         file_types=components.ingest_config.file_types,
         metadata=metadata,
         is_index=components.is_index,

@@ -297,7 +297,7 @@ class Mirrors:
         components = self._components
         async with components.store.view() as view:
             live = {document.id: document for document in await view.documents()}
-        below = Path(root) if root else components.path.parent
+        below = Path(root) if root else components.outer_folder
         mirror = await asyncio.to_thread(FolderMirror.look, components, Path(folder), below, live)
         if dry_run:
             return await asyncio.to_thread(mirror.plan)

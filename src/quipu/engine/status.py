@@ -159,7 +159,7 @@ async def read_status(components: Components, states: DerivationStates) -> Index
     always = await asyncio.to_thread(_always_derived, components, counts)
     behind = [state.name for state in on_demand if state.freshness is Freshness.STALE]
     return IndexStatus(
-        path=str(components.path),
+        path=components.place,
         revision=revision,
         n_documents=counts.documents,
         n_chunks=counts.chunks,
@@ -179,7 +179,7 @@ async def read_status(components: Components, states: DerivationStates) -> Index
         embedder=identity,
         dimension=dimension,
         other_embedder=configured[0] if configured != (identity, dimension) else "",
-        n_bytes=await asyncio.to_thread(folder_size, components.path),
+        n_bytes=counts.database_bytes + await asyncio.to_thread(folder_size, components.path),
         schema=counts.schema,
         models=components.models.names(),
         extractors=tuple(counts.extractors.items()),

@@ -77,7 +77,8 @@ class IndexCounts:
     `jobs` maps a status to its number of jobs. `n_unsummarised` entities and relations have more descriptions than are
     shown, and no current summary. `extractors` maps the description of an extractor to the number of live documents it
     read; the description is "" if it was not recorded. `embedder` is the identity and dimension of the live embedder,
-    None if none is recorded yet. `schema` is the version of the database's tables.
+    None if none is recorded yet. `schema` is the version of the database's tables. `database_bytes` is the size of the
+    tables that are not in a file of the index.
     """
 
     documents: int = 0
@@ -94,6 +95,7 @@ class IndexCounts:
     extractors: Mapping[str, int] = field(default_factory=dict)
     embedder: tuple[str, int] | None = None
     schema: int = 0
+    database_bytes: int = 0
 
     @property
     def vector_dimension(self) -> int:
@@ -123,6 +125,7 @@ CountName = Literal[
     "extractors",
     "embedder",
     "schema",
+    "database_bytes",
 ]
 Mention = TypeVar("Mention", EntityMention, RelationMention, AliasMention, ClaimMention)
 

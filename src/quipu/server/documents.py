@@ -242,7 +242,8 @@ async def _add(
 
 async def _add_large(kb: Quipu, call: Call, file: LargeFile, process: JobProcess) -> Response:
     """Put a file into the queue as `_add`, by another process: this one never holds it whole."""
-    index = call.server.workspaces.settings(call.workspace).index
+    index = call.server.workspaces.settings(call.workspace).folder
+    assert index is not None  # a server has indexes in folders
 
     async def enqueue() -> Response:
         return await _accepted(kb, call, await process.enqueue(index, file), ())

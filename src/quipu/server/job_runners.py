@@ -196,11 +196,13 @@ class JobRunners:
             async with self._workspaces.use(workspace) as kb:
                 self._again.discard(workspace)
                 state, settings = await self._workspaces.state(workspace), self._workspaces.settings(workspace)
-                if self._work_apart is None or settings.budget:  # which an open engine counts: there may be one only
+                if (
+                    self._work_apart is None or settings.folder is None or settings.budget
+                ):  # which an open engine counts: there may be one only
                     await work_once(kb, state)
                     continue
                 try:
-                    await self._work_apart(settings.index)
+                    await self._work_apart(settings.folder)
                 except QuipuError as error:
                     jobs = await asyncio.to_thread(partial(state.jobs, is_unfinished=True, k=10_000))
                     await asyncio.to_thread(state.update_jobs, [job.id for job in jobs], stopped=str(error))

@@ -18,6 +18,7 @@ from quipu.settings.sources import (
     ENVIRONMENT_PREFIX,
     KEY_VARIABLES,
     SourcedSettings,
+    default_cache,
     gather_values,
     other_variables,
     parse_strategy_settings,
@@ -39,6 +40,7 @@ from quipu.settings.tables import (
     ChunkerName,
     CurrencyName,
     FilePath,
+    IndexPlace,
     ModelName,
     ModelPrice,
     RoleSettings,
@@ -94,7 +96,11 @@ class Settings(QuerySettings):
     allowed.
     """
 
-    index: FilePath = Field(Path(".quipu"), description="Directory of the index.")
+    index: IndexPlace = Field(
+        Path(".quipu"),
+        description="Directory of the index, or its address in PostgreSQL: docs/scaling.md.",
+        json_schema_extra={"allowed": "a path, or postgresql://USER@HOST/DATABASE?workspace=NAME"},
+    )
     config: FilePath | None = Field(
         None, description="Settings file; by default quipu.toml in the current directory, else beside the index."
     )
@@ -215,6 +221,9 @@ class Settings(QuerySettings):
         None,
         description="Folder that records requests to chat models and replies, for replay: docs/testing.md.",
     )
+    cache: FilePath | None = Field(
+        None, description="Folder for local files of indexes in a database; by default ~/.cache/quipu."
+    )
     exact_below: int = Field(
         8_000,
         ge=0,
@@ -256,6 +265,21 @@ class Settings(QuerySettings):
         self._default_chunking = default_chunking(
             {name: getattr(self, name) for name in CHUNKING_SETTINGS}, self._origins
         )
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the index, None for an index in a database."""
+        return self.index.absolute() if isinstance(self.index, Path) else None
+
+    @property
+    def outer_folder(self) -> Path:
+        """The folder that holds the index; the current directory for an index in a database."""
+        return self.index.parent if isinstance(self.index, Path) else Path()
+
+    @property
+    def cache_folder(self) -> Path:
+        """The folder for local files of indexes in a database, each in a folder of its own."""
+        return (self.cache or default_cache()).absolute()
 
     @property
     def default_chunking(self) -> Chunking:

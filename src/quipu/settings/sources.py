@@ -15,12 +15,20 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from quipu.errors import InvalidInput
 from quipu.model.query import Option, OptionValue, options_in
 from quipu.retrieve import strategies_by_options
-from quipu.settings.tables import chunking_rules, line_of, model_prices, prompt_texts, refuse_flag, role_settings
+from quipu.settings.tables import (
+    chunking_rules,
+    is_database_address,
+    line_of,
+    model_prices,
+    prompt_texts,
+    refuse_flag,
+    role_settings,
+)
 from quipu.settings.validation import SettingValue, SourcedValue, as_invalid_input, unknown
 
 ENVIRONMENT_PREFIX = "QUIPU_"
 CONFIG_NAME = "quipu.toml"
-_FILES = ("index", "ontology", "glossary", "secrets", "record")  # settings that are paths
+_FILES = ("index", "ontology", "glossary", "secrets", "record", "cache")  # settings that are paths
 
 
 # Variables that hold keys, and so are no settings.
@@ -99,16 +107,23 @@ def _unknown_setting(name: str, origin: str, known: Sequence[str]) -> InvalidInp
 
 def gather_values(kind: type[BaseSettings], arguments: Mapping[str, SettingValue]) -> dict[str, SourcedValue]:
     """Return each value that is set, with its origin; arguments win over the environment, which wins over the file."""
-    values = {
-        name: SourcedValue(value=value, origin="argument") for name, value in arguments.items() if value is not None
-    }
+    values = {name: _sourced(name, value, "argument") for name, value in arguments.items() if value is not None}
     for name, value in _read_environment(kind, _variables()).items():
-        values.setdefault(name, SourcedValue(value=value, origin=f"environment {ENVIRONMENT_PREFIX}{name.upper()}"))
+        values.setdefault(name, _sourced(name, value, f"environment {ENVIRONMENT_PREFIX}{name.upper()}"))
     file = _config_file(kind, values)
     if file is not None:
         for name, sourced in _read(file).items():
             values.setdefault(name, sourced)
     return values
+
+
+def _sourced(name: str, value: Any, origin: str) -> SourcedValue:
+    """Return a value with its origin. Raises InvalidInput for a wrong address of an index, or one with a password."""
+    if name == "index" and isinstance(value, str | Path) and is_database_address(value):
+        from quipu.model.index_address import parse_database_address  # noqa: PLC0415 - needed by few
+
+        value = str(parse_database_address(str(value)))
+    return SourcedValue(value=value, origin=origin)
 
 
 def _variables() -> frozenset[tuple[str, str]]:
@@ -134,9 +149,15 @@ def other_variables(names: Sequence[str]) -> list[str]:
     )
 
 
-def find_config(index: Path) -> Path | None:
+def find_config(outer_folder: Path) -> Path | None:
     """Return the settings file in the current directory or beside the index; None if there is none."""
-    return next((file for folder in (Path(), index.parent) if (file := folder / CONFIG_NAME).is_file()), None)
+    return next((file for folder in (Path(), outer_folder) if (file := folder / CONFIG_NAME).is_file()), None)
+
+
+def default_cache() -> Path:
+    """Return the folder for files that can be made again, as the XDG Base Directory Specification has it."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache") / "quipu"
 
 
 def _config_file(kind: type[BaseSettings], values: Mapping[str, SourcedValue]) -> Path | None:
@@ -148,7 +169,7 @@ def _config_file(kind: type[BaseSettings], values: Mapping[str, SourcedValue]) -
             )
         return file
     index = values["index"].value if "index" in values else kind.model_fields["index"].default
-    return find_config(Path(str(index)).expanduser())
+    return find_config(Path() if is_database_address(index) else Path(index).expanduser().parent)
 
 
 def _read(file: Path) -> dict[str, SourcedValue]:
@@ -163,7 +184,7 @@ def _read(file: Path) -> dict[str, SourcedValue]:
         origin = f"{file}:{line_of(name, text)}"
         if name == "config":
             raise InvalidInput(f"config cannot be set in a settings file ({origin}).", remedy="Remove the line.")
-        sourced[name] = SourcedValue(value=_from_file(name, value, file, text), origin=origin)
+        sourced[name] = _sourced(name, _from_file(name, value, file, text), origin)
     return sourced
 
 
@@ -177,7 +198,7 @@ def _from_file(name: str, value: object, file: Path, text: str) -> object:
         return model_prices(value, str(file), text)
     if name == "prompts" and isinstance(value, dict):
         return prompt_texts(value, file, text)
-    if name in _FILES and isinstance(value, str):
+    if name in _FILES and isinstance(value, str) and not (name == "index" and is_database_address(value)):
         return file.parent / Path(value).expanduser()
     if name == "embedder_model" and isinstance(value, str):  # a folder or a name
         path = file.parent / Path(value).expanduser()
@@ -222,10 +243,10 @@ def find_key(variables: Sequence[str], lines: Sequence[str], secrets: Path | Non
     return None
 
 
-def find_secrets(named: Path | None, index: Path) -> Path | None:
+def find_secrets(named: Path | None, outer_folder: Path) -> Path | None:
     """Return the file of secrets: `named`, or secrets.toml in the current directory or beside the index."""
     if named is not None:
         if not named.is_file():
             raise InvalidInput(f"secrets = {str(named)!r} is not a file.", remedy="Name a file in TOML.")
         return named
-    return next((file for folder in (Path(), index.parent) if (file := folder / SECRETS_NAME).is_file()), None)
+    return next((file for folder in (Path(), outer_folder) if (file := folder / SECRETS_NAME).is_file()), None)

@@ -64,6 +64,24 @@ def _expand_home(value: object) -> object:
     return Path(value).expanduser() if isinstance(value, str | Path) else value
 
 
+_SCHEMES = ("postgresql://", "postgres://")
+
+
+def is_database_address(place: str | Path) -> bool:
+    """Say whether a place is meant as the address of a database, not as a folder.
+
+    Raises InvalidInput for a path made of an address, which has lost a part of it.
+    """
+    if isinstance(place, Path) and place.parts[:1] in (("postgresql:",), ("postgres:",)):
+        raise InvalidInput(f"{place} is an address made a path.", remedy="Give the address of the index as a text.")
+    return isinstance(place, str) and place.lower().startswith(_SCHEMES)
+
+
+def _index_place(value: object) -> object:
+    is_address = isinstance(value, str | Path) and is_database_address(value)
+    return value if is_address else _expand_home(value)
+
+
 def _auto_as_none(value: object) -> object:
     return None if value == "auto" else value
 
@@ -89,6 +107,7 @@ def refuse_flag(kind: type[BaseModel], value: object, info: ValidationInfo) -> o
 
 _AUTO = BeforeValidator(_auto_as_none)
 FilePath = Annotated[Path, BeforeValidator(_expand_home)]
+IndexPlace = Annotated[Path | str, BeforeValidator(_index_place)]
 AutoTokens = Annotated[Annotated[int, Field(ge=32, le=MAX_CHUNK_TOKENS)] | None, _AUTO]
 AutoOverlap = Annotated[Annotated[int, Field(ge=0, le=MAX_CHUNK_TOKENS)] | None, _AUTO]
 AutoPercentile = Annotated[Annotated[int, Field(ge=1, le=99)] | None, _AUTO]

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quipu.algo.vector_clusters import Grouping, check_gaussian_mixture, gaussian_mixture, nearest_centres
@@ -21,6 +22,7 @@ from quipu.ports.ingest import Extractor
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder, open_tokenizer
 from quipu.settings import Settings
+from quipu.stores.relational.sql import Backend
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend, is_index
 from quipu.text.words import Analyzer
@@ -99,19 +101,19 @@ async def open_engine(
     `extractor` replaces the one of the settings, and `retry` the default retry policy of model calls. The embedder in
     `shared` is one that `open_embedder` returned for such settings before.
     """
-    path = settings.index.absolute()
-    is_new = not (path / INDEX_FILE).exists()
-    if is_new and not create:
-        raise NotFound(f"There is no index in {path}.", remedy="Add documents first: quipu add PATH")
-    _check(settings)
-    tokenizer = open_tokenizer(settings.tokenizer)
     store = open_store(settings)
     try:
+        is_new = not await _is_in_place(settings, store)
+        if is_new and not create:
+            raise NotFound(f"There is no index in {place(settings)}.", remedy="Add documents first: quipu add PATH")
+        _check(settings)
+        tokenizer = open_tokenizer(settings.tokenizer)
         if not is_new:
             await store.prepare(any_tokenizer=repair)
         embedder = shared.embedder or await _open_embedder_of(settings, None if is_new else store)
         if is_new:
-            _make_folder(settings)
+            if settings.folder:
+                _make_folder(settings.folder)
             await store.prepare(any_tokenizer=repair)
         if not repair:
             with suppress(Mismatch):  # operations that need the vectors raise it themselves
@@ -120,7 +122,7 @@ async def open_engine(
         if extractor is None:
             models = _with_metered_extractor(models, extractor := make_extractor(settings, models))
         return Quipu(
-            _components(
+            await _components(
                 settings,
                 store,
                 models,
@@ -142,7 +144,7 @@ async def _open_embedder_of(settings: Settings, store: RelationalStore | None) -
     return await open_embedder(settings, recorded)
 
 
-def _components(
+async def _components(
     settings: Settings,
     store: RelationalStore,
     models: Models,
@@ -151,7 +153,7 @@ def _components(
     extractor: Extractor,
     tokenizer: Tokenizer,
 ) -> Components:
-    path = settings.index.absolute()
+    path = await _local_folder(settings, store)
     ingest_config = IngestConfig(
         parse=parse,
         file_types=FILE_TYPES,
@@ -163,7 +165,9 @@ def _components(
         keep_originals=settings.keep_originals,
     )
     return Components(
+        place=place(settings),
         path=path,
+        outer_folder=settings.outer_folder.absolute(),
         store=store,
         vectors=LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below),
         topology=LocalTopologyIndex(path / TOPOLOGY_FOLDER),
@@ -228,8 +232,41 @@ def _with_metered_extractor(models: Models, extractor: Extractor) -> Models:
 
 def open_store(settings: Settings) -> RelationalStore:
     """Return the store of the index that the settings name; nothing is read yet."""
-    backend = SqliteBackend(settings.index.absolute() / INDEX_FILE, busy_timeout_s=settings.busy_timeout_s)
-    return RelationalStore(backend, lease_s=settings.lease_s, analyzer=make_analyzer(settings))
+    return RelationalStore(_open_backend(settings), lease_s=settings.lease_s, analyzer=make_analyzer(settings))
+
+
+def _open_backend(settings: Settings) -> Backend:
+    if isinstance(settings.index, Path):
+        return SqliteBackend(settings.index.absolute() / INDEX_FILE, busy_timeout_s=settings.busy_timeout_s)
+    from quipu.model.index_address import parse_database_address  # noqa: PLC0415 - see _open_models
+    from quipu.stores.postgres.backend import PostgresBackend  # noqa: PLC0415 - see _open_models
+
+    return PostgresBackend(parse_database_address(settings.index), busy_timeout_s=settings.busy_timeout_s)
+
+
+def place(settings: Settings) -> str:
+    """Return where the index is, for messages: its folder or its address."""
+    return str(settings.folder or settings.index)
+
+
+async def has_index(settings: Settings) -> bool:
+    """Return whether there is an index where the settings say; nothing is created."""
+    store = open_store(settings)
+    try:
+        return await _is_in_place(settings, store)
+    finally:
+        await store.close()
+
+
+async def _is_in_place(settings: Settings, store: RelationalStore) -> bool:
+    if settings.folder:
+        return (settings.folder / INDEX_FILE).exists()
+    return await store.exists()
+
+
+async def _local_folder(settings: Settings, store: RelationalStore) -> Path:
+    """Return the folder of the files beside the index; for one in a database, it is named by the index's identity."""
+    return settings.folder or _make_folder(settings.cache_folder / await store.identity())
 
 
 async def open_embedder(settings: Settings, measured: tuple[str, int] | None = None) -> Embedder:
@@ -261,11 +298,12 @@ def make_analyzer(settings: Settings) -> Analyzer:
     return Analyzer(segment=segmenter.words, segmenter=segmenter.identity)
 
 
-def _make_folder(settings: Settings) -> None:
+def _make_folder(folder: Path) -> Path:
     try:
-        settings.index.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInput(
-            f"The index folder {settings.index} cannot be created ({error.strerror}).",
-            remedy="Name another: --index DIR",
+            f"The folder {folder} cannot be created ({error.strerror}).",
+            remedy="Name another: --index DIR, or `cache` for an index in a database.",
         ) from error
+    return folder

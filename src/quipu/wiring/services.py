@@ -182,7 +182,7 @@ def _litellm(
 ) -> tuple[LiteLlm, FoundKey | None]:
     service, host = model.partition("/")[0], _host_of(table.llm_base_url or "")
     entries = (host,) if host else (f"{LITELLM}/{service}", *own_key)
-    key = find_key(own_key, entries, find_secrets(settings.secrets, settings.index))
+    key = find_key(own_key, entries, find_secrets(settings.secrets, settings.outer_folder))
     if host and key is None:
         raise InvalidInput(
             f"{LITELLM}/{model} is at {host}, and no key for that host is set: "
@@ -212,7 +212,7 @@ def _endpoint(
     if endpoint.is_official:
         names = tuple(name for name in (*own_key, provider.key_variable) if name)
         entries += [provider.name, *names]
-    key = find_key(names, entries, find_secrets(settings.secrets, settings.index))
+    key = find_key(names, entries, find_secrets(settings.secrets, settings.outer_folder))
     return replace(endpoint, key=Secret(key.value if key else ""), key_names=names), key
 
 

@@ -230,7 +230,7 @@ def _renamed(request: _Request) -> SourceDocument:
     from quipu.ingest.sources import UnreadableSource, find_sources
     from quipu.parse import FILE_TYPES
 
-    root = request.root or load_settings().index.absolute().parent
+    root = request.root or load_settings().outer_folder.absolute()
     source = next(find_sources(request.paths, root=root, file_types=FILE_TYPES))
     if isinstance(source, UnreadableSource):
         raise source.error

@@ -39,6 +39,7 @@ _EXTRAS = {
     "litellm": "litellm",
     "tiktoken": "tiktoken",
     "sklearn": "mixture",
+    "psycopg": "postgres",
 }
 
 
@@ -63,7 +64,12 @@ def command() -> int:
     """
     settings = load_settings()
     checks = [_versions(), *_embedder_checks(settings), _tried("self-test", _self_test), *model_checks(settings)]
-    checks += [*_grouping_checks(settings), *_settings_checks(), *secrets_checks(settings), _space(settings.index)]
+    checks += [
+        *_grouping_checks(settings),
+        *_settings_checks(),
+        *secrets_checks(settings),
+        _space(settings.folder or settings.cache_folder),
+    ]
     checks += [_tried("index", lambda: _index(settings)), *_extras()]
     emit(checks, _render)
     return 1 if any(check.outcome == "failed" for check in checks) else 0
@@ -157,8 +163,10 @@ def _space(index: Path) -> Check:
 
 def _index(settings: "Settings") -> Check:
     """Open the index and check its file for damage, a wrong schema or another embedder."""
-    if not settings.index.exists():
-        return Check(name="index", outcome="ok", detail=f"none at {settings.index} yet", remedy="quipu add PATH")
+    from quipu.wiring import has_index, place
+
+    if not asyncio.run(has_index(settings)):
+        return Check(name="index", outcome="ok", detail=f"none at {place(settings)} yet", remedy="quipu add PATH")
     status = with_engine(lambda engine: engine.status(), settings)
     detail = f"{status.path}: {format_count(status.n_documents, 'document')}, schema {status.schema}, {status.embedder}"
     check = Check(name="index", outcome="ok", detail=detail)
@@ -219,7 +227,7 @@ def secrets_checks(settings: "Settings") -> Iterator[Check]:
     """Yield a check that no other user can read the secrets file, if there is one."""
     from quipu.settings.sources import find_secrets
 
-    file = find_secrets(settings.secrets, settings.index)
+    file = find_secrets(settings.secrets, settings.outer_folder)
     if file is None:
         return
     mode = stat.S_IMODE(file.stat().st_mode)

@@ -1,5 +1,6 @@
 """`quipu import`: add documents with a graph that another system extracted."""
 
+import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -41,10 +42,11 @@ def command(paths: tuple[Path, ...], is_dry: bool, has_no_model: bool, budget: s
     if a document could not be read.
     """
     from quipu.ingest.graph_import import read_graph
+    from quipu.wiring import has_index
 
     settings = load_settings(has_no_model=has_no_model, budget=budget)
     graph = read_graph(paths)  # before an index is created, so that invalid files leave no empty index behind
-    is_new = not settings.index.exists()
+    is_new = not asyncio.run(has_index(settings))
     if is_new and not graph.documents:
         raise InvalidInput(
             "The files contain no documents, and there is no index to add their communities to.",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from quipu.cli.options import QuipuCommand, QuipuGroup, load_settings, shared
+from quipu.cli.options import QuipuCommand, QuipuGroup, index_folder, shared
 from quipu.cli.output import emit, print_table, styled, table
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _key_file(root: Path | None) -> "KeyFile":
 
     if root is not None and shared().index:
         raise click.UsageError("Give --index DIR or --root DIR, not both.")
-    return KeyFile((root or load_settings().index).absolute() / KEYS_FILE)
+    return KeyFile((root.absolute() if root else index_folder("quipu keys")) / KEYS_FILE)
 
 
 def _render_new(console: Console, new: "NewKey") -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from quipu.cli.options import QuipuCommand, load_settings, shared
+from quipu.cli.options import QuipuCommand, index_folder, shared
 
 
 def _prefix(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
@@ -76,7 +76,7 @@ def command(
         mcp_may_write=mcp_write,
         log_json=log_json,
     )
-    index = None if root else load_settings().index.absolute()
+    index = None if root else index_folder("quipu serve")
     plan = ServerPlan(index=index, root=root and root.absolute(), options=options, n_workers=workers)
     if not options.is_loopback and not plan.components().access.has_keys:
         root_option = f" --root {root}" if root else ""

@@ -153,7 +153,7 @@ def _config_folder(settings: "Settings") -> Path:
     """Return the folder of quipu.toml, or the folder where Quipu looks for it."""
     from quipu.settings.sources import find_config
 
-    file = settings.config or find_config(settings.index)
+    file = settings.config or find_config(settings.outer_folder)
     return file.parent if file else Path()
 
 

@@ -24,10 +24,10 @@ from quipu.stores.relational.snapshot import ALLOWED_DOCUMENT, Lookup, Snapshot,
 from quipu.stores.relational.sql import (
     ByValues,
     insert_rows,
+    member_sets,
     metadata_from_json,
     next_rid,
     read_number,
-    select_in,
     texts_from_json,
     write_meta,
 )
@@ -311,7 +311,8 @@ def wrongly_split(connection: Connection) -> list[int]:
 def _all_or_some(snapshot: Snapshot, query: Select[Any], column: Any, ids: Sequence[str] | None) -> Sequence[Row[Any]]:
     if ids is None:
         return snapshot.connection.execute(query).all()
-    return select_in(snapshot.connection, query, column, sorted(set(ids)))
+    operands = member_sets(snapshot.connection, column, sorted(set(ids)))
+    return [row for members in operands for row in snapshot.connection.execute(query.where(column.in_(members)))]
 
 
 def _document(row: Row[Any], job: Row[Any] | None) -> Document:

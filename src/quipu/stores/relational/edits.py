@@ -22,8 +22,9 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational.conversations import Transaction
 from quipu.stores.relational.documents import ChunkChanges
 from quipu.stores.relational.mentions import StatedChunk, mentions
+from quipu.stores.relational.replies import deflate, inflate
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import ByValues, checksum, deflate, inflate, insert_rows, next_rid, to_json
+from quipu.stores.relational.sql import ByValues, checksum, insert_rows, next_rid, to_json
 
 # Which entities an edit names.
 edit_key = sa.Table(

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
 
 from quipu.errors import InvalidInput
 from quipu.model.query import Condition, Filter, is_date
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import ALLOWED_CHUNK, ALLOWED_DOCUMENT, Lookup, Snapshot, cached_arrays
-from quipu.stores.relational.sql import Ints, as_texts, from_texts, member_sets
+from quipu.stores.relational.sql import Backend, Ints, as_texts, from_texts, member_sets
 
 _COMPARE: dict[str, Callable[[Any, Any], ColumnElement[bool]]] = {
     "=": lambda left, right: left == right,
@@ -40,8 +40,8 @@ _MEMBERS = as_texts(select(_m.entity, _m.cluster).where(_m.entity.in_(_mentioned
 _CLUSTERS = Lookup(select(_k.rid, func.coalesce(_k.parent, _NO_PARENT), _k.n_entities), _k.rid)
 
 
-def apply_filter(connection: Connection, allowed: Filter) -> None:
-    """Fill the snapshot's temporary tables with the documents and chunks that the filter allows.
+def apply_filter(connection: Connection, backend: Backend, allowed: Filter) -> None:
+    """Restrict the snapshot to the documents and chunks that the filter allows.
 
     Raises InvalidInput for a date, a field or a comparison that cannot be read.
     """
@@ -59,9 +59,9 @@ def apply_filter(connection: Connection, allowed: Filter) -> None:
         # "~" sorts after every digit and dash: 2001 includes all of 2001.
         conditions.append(_any_value("date", s.metadata_value.c.text <= allowed.before.casefold() + "~"))
     documents = select(s.document.c.rid).where(and_(True, *conditions))
-    connection.execute(insert(ALLOWED_DOCUMENT).from_select(["rid"], documents))
+    backend.restrict(connection, ALLOWED_DOCUMENT, documents)
     chunks = select(s.chunk.c.rid).where(s.chunk.c.document.in_(select(ALLOWED_DOCUMENT.c.rid)))
-    connection.execute(insert(ALLOWED_CHUNK).from_select(["rid"], chunks))
+    backend.restrict(connection, ALLOWED_CHUNK, chunks)
 
 
 @dataclass(frozen=True, slots=True)

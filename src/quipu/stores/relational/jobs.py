@@ -8,6 +8,7 @@ import socket
 import sys
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -269,12 +270,16 @@ def is_dead(owner: str) -> bool:
 
 
 def _host() -> str:
-    """Return a name for the scope of process ids: the host and, inside a container, its process namespace."""
-    try:
-        namespace = Path("/proc/self/ns/pid").readlink().name
-    except OSError:
-        namespace = ""
-    return f"{socket.gethostname()}{namespace}".replace("/", "-")
+    """Return a name for the scope of process ids: the machine and, inside a container, its process namespace.
+
+    Machines may share a name, and all have the same number for their outermost namespace.
+    """
+    parts = [socket.gethostname()]
+    with suppress(OSError):
+        parts.append(Path("/proc/self/ns/pid").readlink().name)
+    with suppress(OSError):
+        parts.append(Path("/etc/machine-id").read_text().strip())
+    return "".join(parts).replace("/", "-")
 
 
 def _is_running(pid: int) -> bool:

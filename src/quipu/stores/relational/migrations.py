@@ -1,21 +1,15 @@
 """Migrations: how the tables of an index of an older version of Quipu are brought up to date."""
 
 from collections.abc import Callable
+from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Column, Connection, Table, inspect
+from sqlalchemy.schema import CreateColumn
 
 from quipu.errors import Mismatch
 from quipu.stores.relational import change_log, conversations, edits, fold, text_index, verify
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import (
-    Backend,
-    add_columns,
-    column_names,
-    create_indexes,
-    read_meta,
-    read_number,
-    write_meta,
-)
+from quipu.stores.relational.sql import Backend, read_meta, read_number, write_meta
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.text.words import Analyzer
 
@@ -42,16 +36,16 @@ def _segmenter(tokenizer: str | None) -> str:
 def _add_headers_and_shorten_spaces(connection: Connection) -> None:
     for table in ("vector", "vector_gone", "vector_todo"):
         connection.exec_driver_sql(f"UPDATE {table} SET space = substr(space, 1, 1)")
-    add_columns(connection, s.chunk.c.header, s.job.c.chunking)
+    _add_columns(connection, s.chunk.c.header, s.job.c.chunking)
 
 
 def _add_usage_and_summaries(connection: Connection) -> None:
-    add_columns(
+    _add_columns(
         connection, s.reply.c.lifetime, s.reply_document.c.version, s.entity.c.described_by, s.relation.c.described_by
     )
     for table in (s.reply_source, s.summary, s.usage, s.claim_mention):
         table.create(connection, checkfirst=True)
-    create_indexes(connection, s.reply, s.entity, s.relation)
+    _create_indexes(connection, s.reply, s.entity, s.relation)
     fold.mark_waiting(connection)
 
 
@@ -59,7 +53,7 @@ def _add_derivations(connection: Connection) -> None:
     derived = (s.change, s.derivation, s.cluster, s.membership, s.report, s.cluster_relation)
     for table in (*derived, s.synonym, s.entity_name, s.sentence):
         table.create(connection, checkfirst=True)
-    add_columns(connection, s.document.c.stands_since)
+    _add_columns(connection, s.document.c.stands_since)
     change_log.forget_before(connection, read_number(connection, "revision"))
 
 
@@ -70,21 +64,42 @@ def _add_spellings(connection: Connection) -> None:
 
 
 def _add_words_and_checksums(connection: Connection) -> None:
-    add_columns(connection, s.name.c.words)
+    _add_columns(connection, s.name.c.words)
     text_index.add_words(connection)
     connection.exec_driver_sql("DROP INDEX IF EXISTS name_anchor")
-    if "anchor" in column_names(connection, "name"):
+    if "anchor" in _column_names(connection, "name"):
         connection.exec_driver_sql("ALTER TABLE name DROP COLUMN anchor")
-    create_indexes(connection, s.name)
+    _create_indexes(connection, s.name)
     checked = [table for table in s.CHECKED if table is not s.edit]
-    add_columns(connection, *(table.c.checksum for table in checked))
+    _add_columns(connection, *(table.c.checksum for table in checked))
     for table in checked:
         verify.write_checksums(connection, table)
 
 
 def _add_edits(connection: Connection) -> None:
     s.metadata.create_all(connection, edits.TABLES)
-    add_columns(connection, s.edit.c.undone_at, s.edit.c.checksum)
+    _add_columns(connection, s.edit.c.undone_at, s.edit.c.checksum)
+
+
+def _create_indexes(connection: Connection, *tables: Table) -> None:
+    """Create the indexes of tables where they are missing."""
+    for table in tables:
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+
+
+def _add_columns(connection: Connection, *columns: Column[Any]) -> None:
+    """Add columns to their tables where they are missing."""
+    for column in columns:
+        table = column.table.name
+        if column.name not in _column_names(connection, table):
+            definition = CreateColumn(column).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
+
+
+def _column_names(connection: Connection, table: str) -> set[str]:
+    """Return the names of the columns that a table has in the database."""
+    return {column["name"] for column in inspect(connection).get_columns(table)}
 
 
 # Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.

@@ -25,8 +25,6 @@ from quipu.stores.relational.sql import (
     Backend,
     ByValues,
     Upsert,
-    deflate,
-    inflate,
     insert_rows,
     read_number,
     write_meta,
@@ -366,3 +364,13 @@ class RequestCoalescer(Generic[T, R]):
                 for (_, result), value in zip(batch, values, strict=True):
                     if not result.done():
                         result.set_result(value)
+
+
+def deflate(text: str) -> bytes:
+    """Compress a text."""
+    return zlib.compress(text.encode("utf-8", "surrogatepass"), 6)
+
+
+def inflate(packed: bytes) -> str:
+    """Return the text that `deflate` compressed."""
+    return zlib.decompress(packed).decode("utf-8", "surrogatepass")

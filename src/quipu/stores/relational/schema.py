@@ -36,7 +36,7 @@ class SpaceCode(sa.TypeDecorator[VectorSpace]):
 
 
 def _rid() -> sa.Column[int]:
-    return sa.Column("rid", INTEGER, primary_key=True)
+    return sa.Column("rid", INTEGER, primary_key=True, autoincrement=False)
 
 
 def _unique(name: str) -> sa.Column[str]:

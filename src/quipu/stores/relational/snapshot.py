@@ -7,15 +7,16 @@ from functools import cached_property
 from itertools import accumulate, chain
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, TableClause, select
 from sqlalchemy import column as sql_column
-from sqlalchemy import table as sql_table
+from sqlalchemy.ext.compiler import compiles
 
 from quipu.errors import Corrupt
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import DerivationCounts, EntityTypes
 from quipu.ports.store import VectorSpace
+from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import Backend, ByValues, Ints, as_texts, checksum, from_texts
 from quipu.text.words import Analyzer
 
@@ -23,9 +24,25 @@ K = TypeVar("K")
 V = TypeVar("V")
 Rows = TypeVar("Rows", bound=Iterable[Any])
 
-# Temporary tables of a filtered snapshot; `filters.apply_filter` fills them.
-ALLOWED_DOCUMENT = sql_table("allowed_document", sql_column("rid"), schema=None)
-ALLOWED_CHUNK = sql_table("allowed_chunk", sql_column("rid"), schema=None)
+
+class AllowedRows(TableClause):
+    """The row ids of the documents or chunks that a filtered snapshot may see; `Backend.restrict` fills it.
+
+    It is a temporary table, but on PostgreSQL a variable of the session: a standby cannot make tables.
+    """
+
+    inherit_cache = True
+
+
+@compiles(AllowedRows, "postgresql")
+def _compile_variable(table: AllowedRows, compiler: Any, asfrom: bool = False, **options: Any) -> str:
+    if not asfrom:
+        return str(compiler.visit_table(table, asfrom=False, **options))
+    return f"unnest(CAST(current_setting('quipu.{table.name}') AS bigint[])) AS {table.name}(rid)"
+
+
+ALLOWED_DOCUMENT = AllowedRows("allowed_document", sql_column("rid", s.INTEGER))
+ALLOWED_CHUNK = AllowedRows("allowed_chunk", sql_column("rid", s.INTEGER))
 
 _MAX_CACHED_IDS = 100_000  # of each kind; a cache has 13 kinds
 _BYTES_PER_ID = 200  # measured, with the key: at most 260 MB of ids in one cache

@@ -13,16 +13,19 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import (
-    Column,
+    ARRAY,
+    JSON,
     Connection,
     CursorResult,
     Delete,
     Dialect,
     Insert,
+    MetaData,
     Row,
     RowMapping,
     Select,
     Table,
+    TableClause,
     Text,
     Tuple,
     Update,
@@ -30,12 +33,11 @@ from sqlalchemy import (
     cast,
     func,
     insert,
-    inspect,
     literal_column,
     select,
 )
-from sqlalchemy.schema import CreateColumn
 from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.types import NullType
 
 from quipu.model.document import Metadata
 from quipu.stores.relational import schema as s
@@ -71,12 +73,28 @@ class Backend(Protocol):
         """
         ...
 
+    def clock_s(self, connection: Connection) -> float:
+        """Return the time by the clock of the database, in seconds since 1970: it is the same for all machines."""
+        ...
+
+    def n_bytes(self, connection: Connection) -> int:
+        """Return the size of the tables, 0 where they are in a file of the index."""
+        ...
+
     def insert(self, table: Table) -> Any:
         """Return an INSERT of this dialect, with a method `on_conflict_do_update`."""
         ...
 
-    def restrict(self, connection: Connection) -> None:
-        """Make the empty temporary tables `allowed_document` and `allowed_chunk` of a filtered snapshot."""
+    def unique_key(self, table: Table) -> Sequence[Any]:
+        """Return the columns and expressions by which the database keeps the rows of `table` apart."""
+        ...
+
+    def restrict(self, connection: Connection, table: TableClause, rows: Select[Any]) -> None:
+        """Fill `table`, which lists what a filtered snapshot may see, in place of all before."""
+        ...
+
+    def create_tables(self, connection: Connection, metadata: MetaData) -> None:
+        """Make the tables of a new index, except for those of full text."""
         ...
 
     def create_text(self, connection: Connection) -> None:
@@ -188,31 +206,34 @@ def blocks(values: Iterable[T], size: int = BLOCK) -> Iterator[list[T]]:
         yield block
 
 
-def select_in(connection: Connection, query: Select[Any], column: Any, values: Iterable[Any]) -> list[Row[Any]]:
-    """Run `query` restricted to `column` in `values`, however many there are."""
-    rows: list[Row[Any]] = []
-    for members in member_sets(connection, column, values):
-        rows.extend(connection.execute(query.where(column.in_(members))))
-    return rows
-
-
 def member_sets(connection: Connection, column: Any, values: Iterable[Any]) -> Iterator[Any]:
-    """Yield operands for `column.in_(...)`: all values at once on SQLite, blocks of values elsewhere.
-
-    On SQLite one JSON array replaces a thousand parameters. It takes a third of the time and the statement stays
-    cached. Pairs are then looked up in their index, while SQLite would scan the table for a list of row values.
-    """
-    if connection.dialect.name != "sqlite":
-        yield from blocks(values)
-        return
+    """Yield an operand for `column.in_(...)` with all values, none if there are no values."""
     if listed := list(values):
-        yield _array_members(column, json.dumps(listed, ensure_ascii=False))
+        operand = bindparam("values", _packed(connection, column, listed), unique=True, type_=NullType())
+        yield _members(connection.dialect, column, operand)
 
 
-def _array_members(column: Any, array: Any) -> Select[Any]:
-    value = func.json_each(array).table_valued("value").c.value
-    is_pair = isinstance(column, Tuple)
-    return select(*(func.json_extract(value, f"$[{i}]") for i in range(2))) if is_pair else select(value)
+def _members(dialect: Dialect, column: Any, array: Any) -> Select[Any]:
+    """Return the members of an array, which is one parameter where a list would be a thousand: a third of the time.
+
+    Pairs are looked up in their index, while SQLite would scan the table for a list of row values.
+    """
+    columns = list(column.clauses) if isinstance(column, Tuple) else [column]
+    if dialect.name == "sqlite":
+        value = func.json_each(array).table_valued("value").c.value
+        return select(*(func.json_extract(value, f"$[{i}]") for i in range(2))) if len(columns) > 1 else select(value)
+    types = [column.type.dialect_impl(dialect) for column in columns]
+    if len(columns) == 1:
+        return select(func.unnest(cast(array, ARRAY(types[0]))))
+    pairs = func.json_array_elements(cast(array, JSON)).table_valued("value").c.value
+    return select(*(cast(pairs.op("->>")(i), kind) for i, kind in enumerate(types)))
+
+
+def _packed(connection: Connection, column: Any, values: list[Any]) -> Any:
+    """Return values as the array that `_members` takes: JSON, except for the array of single values on PostgreSQL."""
+    if connection.dialect.name == "sqlite" or isinstance(column, Tuple):
+        return json.dumps(values, ensure_ascii=False)
+    return values
 
 
 class ByValues:
@@ -222,19 +243,21 @@ class ByValues:
     """
 
     def __init__(self, statement: Select[Any] | Update | Delete, column: Any) -> None:
-        self._by_array = statement.where(column.in_(_array_members(column, bindparam("values"))))
-        self._by_list = statement.where(column.in_(bindparam("values", expanding=True)))
+        self._statement = statement
+        self._column = column
+        self._by_dialect: dict[str, Select[Any] | Update | Delete] = {}
 
     def rows(
         self, connection: Connection, values: Iterable[Any], **parameters: object
     ) -> Sequence[Row[*tuple[Any, ...]]]:
         """Return the rows of `values`, however many there are, in no order."""
-        results = self._execute(connection, values, parameters)
-        return [row for result in results for row in result] if len(results) != 1 else results[0].all()
+        result = self._execute(connection, values, parameters)
+        return result.all() if result else []
 
     def tuples(self, connection: Connection, values: Iterable[Any]) -> list[tuple[Any, ...]]:
         """Return the driver's own tuples, for columns that need no conversion."""
-        return [row for result in self._execute(connection, values, {}) for row in driver_rows(result)]
+        result = self._execute(connection, values, {})
+        return driver_rows(result) if result else []
 
     def run(self, connection: Connection, values: Iterable[Any], **parameters: object) -> None:
         """Run an UPDATE or DELETE for `values`, however many there are."""
@@ -242,30 +265,36 @@ class ByValues:
 
     def _execute(
         self, connection: Connection, values: Iterable[Any], parameters: Mapping[str, object]
-    ) -> list[CursorResult[Any]]:
+    ) -> CursorResult[Any] | None:
         listed = list(values)
         if not listed:
-            return []
-        if connection.dialect.name == "sqlite":
-            array = json.dumps(listed, ensure_ascii=False)
-            return [connection.execute(self._by_array, {"values": array, **parameters})]
-        return [connection.execute(self._by_list, {"values": block, **parameters}) for block in blocks(listed)]
+            return None
+        array = _packed(connection, self._column, listed)
+        return connection.execute(self._of(connection.dialect), {"values": array, **parameters})
+
+    def _of(self, dialect: Dialect) -> Select[Any] | Update | Delete:
+        if dialect.name not in self._by_dialect:
+            members = _members(dialect, self._column, bindparam("values", type_=NullType()))
+            self._by_dialect[dialect.name] = self._statement.where(self._column.in_(members))
+        return self._by_dialect[dialect.name]
 
 
 class ForValues:
-    """A scalar subquery that is run for each of some values; `subquery` makes it of the value's SQL expression."""
+    """A scalar subquery that is run for each of some texts; `subquery` makes it of the text's SQL expression."""
 
     def __init__(self, subquery: Callable[[Any], Any]) -> None:
-        value = func.json_each(bindparam("values")).table_valued("value").c.value
-        self._by_array = select(value, subquery(value))
-        self._by_value = select(subquery(bindparam("value")))
+        of_json = func.json_each(bindparam("values")).table_valued("value").c.value
+        texts = cast(bindparam("values", type_=NullType()), ARRAY(Text))
+        of_array = func.unnest(texts).table_valued("value").render_derived().c.value
+        self._by_json, self._by_array = (select(value, subquery(value)) for value in (of_json, of_array))
 
     def pairs(self, connection: Connection, values: Iterable[Any]) -> list[tuple[Any, Any]]:
         """Return each value with the result of the subquery for it."""
+        listed = list(values)
         if connection.dialect.name == "sqlite":
-            array = json.dumps(list(values), ensure_ascii=False)
-            return driver_rows(connection.execute(self._by_array, {"values": array}))
-        return [(value, connection.scalar(self._by_value, {"value": value})) for value in values]
+            array = json.dumps(listed, ensure_ascii=False)
+            return driver_rows(connection.execute(self._by_json, {"values": array}))
+        return driver_rows(connection.execute(self._by_array, {"values": listed}))
 
 
 def driver_rows(result: CursorResult[Any]) -> list[tuple[Any, ...]]:
@@ -330,7 +359,7 @@ class Upsert:
             statement = backend.insert(self._table)
             totals = {name: self._table.c[name] + statement.excluded[name] for name in self._counts}
             self._by_backend[kind] = (
-                statement.on_conflict_do_update(index_elements=self._table.primary_key, set_=totals)
+                statement.on_conflict_do_update(index_elements=backend.unique_key(self._table), set_=totals)
                 if totals
                 else statement.on_conflict_do_nothing()
             )
@@ -364,37 +393,6 @@ def texts_from_json(value: str) -> tuple[str, ...]:
     return tuple(json.loads(value)) if value != "[]" else ()
 
 
-def deflate(text: str) -> bytes:
-    """Compress a text."""
-    return zlib.compress(text.encode("utf-8", "surrogatepass"), 6)
-
-
-def inflate(packed: bytes) -> str:
-    """Return the text that `deflate` compressed."""
-    return zlib.decompress(packed).decode("utf-8", "surrogatepass")
-
-
 def metadata_from_json(text: str) -> Metadata:
     """Return metadata from a JSON object; arrays become tuples."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in json.loads(text).items()}
-
-
-def create_indexes(connection: Connection, *tables: Table) -> None:
-    """Create the indexes of tables where they are missing."""
-    for table in tables:
-        for index in table.indexes:
-            index.create(connection, checkfirst=True)
-
-
-def add_columns(connection: Connection, *columns: Column[Any]) -> None:
-    """Add columns to their tables where they are missing."""
-    for column in columns:
-        table = column.table.name
-        if column.name not in column_names(connection, table):
-            definition = CreateColumn(column).compile(dialect=connection.dialect)
-            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
-
-
-def column_names(connection: Connection, table: str) -> set[str]:
-    """Return the names of the columns that a table has in the database."""
-    return {column["name"] for column in inspect(connection).get_columns(table)}

@@ -4,7 +4,7 @@
 """
 
 import asyncio
-import time
+import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -101,6 +101,14 @@ class RelationalStore:
         if not any_tokenizer:
             await self._read(lambda connection: text_index.check_tokenizer(connection, self._analyzer.identity))
 
+    async def exists(self) -> bool:
+        """Return whether there is an index in the database, of any version."""
+        return bool(await self._read(_schema_number))
+
+    async def identity(self) -> str:
+        """Return what tells this index from all others, "" for one made before indexes had identities."""
+        return await self._read(lambda connection: read_meta(connection, "identity")) or ""
+
     async def commit(self, delta: Delta) -> CommitResult:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         committed = await self._write(lambda connection: self._commit(connection, delta, now))
@@ -120,26 +128,29 @@ class RelationalStore:
             await finish_in_thread(lambda: context.__exit__(None, None, None))
 
     async def claim_jobs(self, limit: int) -> list[Job]:
-        return await self._write(
-            lambda connection: jobs.claim(
-                connection, limit, owner=self._owner, now_s=time.time(), until_s=self._lease_end()
-            )
-        )
+        def claim(connection: Connection) -> list[Job]:
+            now_s = self._backend.clock_s(connection)
+            return jobs.claim(connection, limit, owner=self._owner, now_s=now_s, until_s=now_s + self._lease_s)
+
+        return await self._write(claim)
 
     async def update_jobs(self, status: DocumentStatus, job_ids: Sequence[int] | None = None) -> set[int]:
         return await self._write(
-            lambda connection: jobs.update(connection, status, job_ids, owner=self._owner, until_s=self._lease_end())
+            lambda connection: jobs.update(
+                connection, status, job_ids, owner=self._owner, until_s=self._lease_end(connection)
+            )
         )
 
     @asynccontextmanager
     async def derivation_lease(self) -> AsyncIterator[bool]:
+        def acquire(connection: Connection) -> bool:
+            now_s = self._backend.clock_s(connection)
+            until_s = now_s + self._lease_s
+            return jobs.acquire_derivation_lease(connection, self._owner, now_s=now_s, until_s=until_s)
+
         is_held: bool | None = None  # unknown: a cancelled acquire may still have succeeded
         try:
-            is_held = await self._write(
-                lambda connection: jobs.acquire_derivation_lease(
-                    connection, self._owner, now_s=time.time(), until_s=self._lease_end()
-                )
-            )
+            is_held = await self._write(acquire)
             yield is_held
         finally:
             if is_held is not False:
@@ -148,7 +159,7 @@ class RelationalStore:
                     await asyncio.shield(release)
 
     async def renew_leases(self) -> float:
-        await self._write(lambda connection: jobs.renew(connection, self._owner, self._lease_end()))
+        await self._write(lambda connection: jobs.renew(connection, self._owner, self._lease_end(connection)))
         return self._lease_s / _RENEWALS_PER_LEASE
 
     async def find_replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
@@ -196,7 +207,7 @@ class RelationalStore:
             # A derivation finds out from the changes since its revision whether it is fresh, so these stay.
             revision, oldest = read_number(connection, "revision"), change_log.oldest_derivation(connection)
             change_log.forget_before(connection, revision if oldest is None else min(revision, oldest))
-            is_reembedding = jobs.is_derivation_leased(connection, now_s=time.time())  # at least possibly
+            is_reembedding = jobs.is_derivation_leased(connection, now_s=self._backend.clock_s(connection))  # perhaps
             return replies.purge(connection) + vector_writes.purge(connection, is_reembedding=is_reembedding)
 
         if text_only and not await self._read(text_index.is_wipe_due):
@@ -231,9 +242,9 @@ class RelationalStore:
     def _open_view(self, connection: Connection, allowed: Filter) -> RelationalView:
         is_filtered = not allowed.is_empty()
         if is_filtered:
-            self._backend.restrict(connection)
-            filters.apply_filter(connection, allowed)
-        schema, revision = read_numbers(connection, "schema", "revision")
+            filters.apply_filter(connection, self._backend, allowed)
+        with self._backend.guard():
+            schema, revision = read_numbers(connection, "schema", "revision")
         _check_schema(schema)
         snapshot = Snapshot(
             connection=connection,
@@ -280,8 +291,8 @@ class RelationalStore:
         async with self._lock:
             return await finish_in_thread(run)
 
-    def _lease_end(self) -> float:
-        return time.time() + self._lease_s
+    def _lease_end(self, connection: Connection) -> float:
+        return self._backend.clock_s(connection) + self._lease_s
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -296,10 +307,11 @@ def create_or_migrate(connection: Connection, backend: Backend, analyzer: Analyz
     Raises Mismatch for the index of a newer version, and Corrupt for a database that is not an index.
     """
     if not inspect(connection).get_table_names():
-        s.metadata.create_all(connection, checkfirst=False)
+        backend.create_tables(connection, s.metadata)
         backend.create_text(connection)
         write_meta(connection, "schema", SCHEMA)
         write_meta(connection, "tokenizer", analyzer.identity)
+        write_meta(connection, "identity", uuid.uuid4().hex)
         return
     number = _schema_number(connection)
     if not number:

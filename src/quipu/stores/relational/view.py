@@ -80,6 +80,7 @@ _COUNTS: Mapping[CountName, Callable[[Snapshot], Any]] = {
     "extractors": _n_by_value(func.substr(s.document.c.content_hash, EXTRACTOR_NAME_OFFSET + 1).label("reader")),
     "embedder": lambda snapshot: vector_writes.live_model(snapshot.connection),
     "schema": lambda snapshot: read_number(snapshot.connection, "schema"),
+    "database_bytes": lambda snapshot: snapshot.backend.n_bytes(snapshot.connection),
 }
 
 

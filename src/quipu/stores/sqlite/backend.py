@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
+from sqlalchemy import URL, Connection, Engine, MetaData, Select, Table, TableClause, create_engine, event, insert, text
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DatabaseError, OperationalError
 
@@ -43,6 +43,7 @@ _ROWS_TO_START = 4  # times k, found by the first search
 _ROUNDING = 1e-5
 
 _FREQUENCY = text("SELECT doc FROM chunk_vocabulary WHERE term = :term")
+_CLOCK = "SELECT (julianday('now') - 2440587.5) * 86400.0"  # 2440587.5: 1970-01-01 as a Julian day
 _LAST_ROW = text("SELECT max(rid) FROM chunk")  # an upper bound of the number of rows
 _SCORED = """
     SELECT chunk.id AS id, round(-bm25(chunk_terms), 6) AS score
@@ -92,11 +93,27 @@ class SqliteBackend:
         """Return SQLite's INSERT."""
         return sqlite_insert(table)
 
-    def restrict(self, connection: Connection) -> None:
-        """Make the temporary tables of a filtered snapshot, empty."""
-        for name in ("allowed_document", "allowed_chunk"):
-            connection.exec_driver_sql(f"CREATE TEMP TABLE IF NOT EXISTS {name} (rid INTEGER PRIMARY KEY)")
-            connection.exec_driver_sql(f"DELETE FROM temp.{name}")
+    def unique_key(self, table: Table) -> Sequence[Any]:
+        """Return the primary key."""
+        return list(table.primary_key)
+
+    def clock_s(self, connection: Connection) -> float:
+        """Return the time of this machine: only its processes open the file."""
+        return float(connection.exec_driver_sql(_CLOCK).scalar_one())
+
+    def n_bytes(self, connection: Connection) -> int:
+        """Return 0: the file is in the folder of the index."""
+        return 0
+
+    def restrict(self, connection: Connection, table: TableClause, rows: Select[Any]) -> None:
+        """Fill a temporary table."""
+        connection.exec_driver_sql(f"CREATE TEMP TABLE IF NOT EXISTS {table.name} (rid INTEGER PRIMARY KEY)")
+        connection.exec_driver_sql(f"DELETE FROM temp.{table.name}")
+        connection.execute(insert(table).from_select(["rid"], rows))
+
+    def create_tables(self, connection: Connection, metadata: MetaData) -> None:
+        """Make the tables."""
+        metadata.create_all(connection, checkfirst=False)
 
     def create_text(self, connection: Connection) -> None:
         """Make the full-text tables."""

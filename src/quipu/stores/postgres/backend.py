@@ -1,0 +1,295 @@
+"""PostgreSQL: a schema for each index, one writer at a time under an advisory lock, readers in snapshots."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any
+
+from sqlalchemy import Connection, Engine, MetaData, Select, Table, TableClause, Text, cast, create_engine, func, select
+from sqlalchemy.dialects.postgresql import insert as postgres_insert
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from quipu.errors import Busy, InvalidInput, NotFound, QuipuError, Unavailable
+from quipu.model.index_address import DatabaseAddress
+from quipu.stores.postgres import text_postings
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+except ImportError as missing:
+    raise Unavailable("PostgreSQL needs psycopg.", remedy="pip install 'quipu-rag[postgres]'") from missing
+
+_POOL_SIZE, _MAX_CONNECTIONS = 5, 20
+# Of each session. Compiling a query takes longer than running ours. A writer whose machine is gone is given up, and
+# with it its lock, after two minutes.
+_SESSION = {
+    "application_name": "quipu",
+    "jit": "off",
+    "timezone": "UTC",
+    "tcp_keepalives_idle": "60",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "6",
+}
+
+_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+# The lock comes first: each statement after it sees all that earlier writers have committed.
+_WRITE = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = {wait_ms}; "
+    "SELECT pg_advisory_xact_lock({lock}); SET LOCAL lock_timeout = 0"
+)
+
+_N_BYTES = """
+    SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+"""
+
+# What may be longer than a row of a b-tree (2,704 bytes): such a column of a primary key gives way to its digest, and
+# one that is unique alone is kept so by a hash index.
+_LONG_PARTS = {
+    "entity_surface": "surface",
+    "entity_type": "type",
+    "relation_keyword": "keyword",
+    "reply_document": "document",
+    "usage": "subject",
+}
+_LONG_UNIQUE = {"document": "id", "job": "document"}
+_LONG_INDEXES = (
+    "CREATE INDEX reply_document_document ON reply_document USING hash (document)",
+    "DROP INDEX metadata_value_field",
+    "CREATE INDEX metadata_value_field ON metadata_value (field)",
+)
+
+# By SQLSTATE, or its first two characters (PostgreSQL, Appendix A). "{message}" is what the server says.
+_READ_ONLY = "Ask as this user, and write as one who may; a standby never can: docs/scaling.md."
+_REMEDIES = {
+    "42501": "Grant what docs/scaling.md lists, or connect as the owner of the index.",
+    "25006": _READ_ONLY,
+    "25001": _READ_ONLY,
+    "0A000": _READ_ONLY,
+    "3D000": "Create it: createdb NAME.",
+    "28": "Check the user, ~/.pgpass or PGPASSWORD, and pg_hba.conf of the server.",
+    "53": "Give the server room, memory or connections (max_connections); nothing committed is lost.",
+    "40": "Try again; nothing was changed.",
+    "57": "Try again when the server is back; nothing committed is lost.",
+    "08": "Check that the server runs and the network is up; nothing committed is lost.",
+}
+
+
+class PostgresBackend:
+    """One schema of a database. Readers never wait; a second writer waits up to `busy_timeout_s`."""
+
+    def __init__(self, address: DatabaseAddress, *, busy_timeout_s: float) -> None:
+        self._address = address
+        self._wait_s = busy_timeout_s
+        self._schema = f"quipu_{address.workspace}"
+        lock = int.from_bytes(hashlib.sha256(self._schema.encode()).digest()[:8], signed=True)
+        self._begin_write = _WRITE.format(wait_ms=max(1, round(busy_timeout_s * 1000)), lock=lock)
+        self._engine = _engine(address, self._schema, busy_timeout_s)
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Return a connection inside a read-only snapshot."""
+        return self._transaction(_READ, "ROLLBACK")
+
+    def viewing(self) -> AbstractContextManager[Connection]:
+        """Return a connection inside a read-only snapshot."""
+        return self._transaction(_READ, "ROLLBACK")
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Return a connection inside the write transaction."""
+        return self._transaction(self._begin_write, "COMMIT")
+
+    def insert(self, table: Table) -> Any:
+        """Return PostgreSQL's INSERT."""
+        return postgres_insert(table)
+
+    def unique_key(self, table: Table) -> Sequence[Any]:
+        """Return the primary key, with a digest in place of what may be long."""
+        long = _LONG_PARTS.get(table.name)
+        return [func.md5(column) if column.name == long else column for column in table.primary_key]
+
+    def clock_s(self, connection: Connection) -> float:
+        """Return the time of the server."""
+        return float(connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())::float8").scalar_one())
+
+    def n_bytes(self, connection: Connection) -> int:
+        """Return the size of all tables of the schema, with their indexes."""
+        return int(connection.exec_driver_sql(_N_BYTES).scalar_one())
+
+    def restrict(self, connection: Connection, table: TableClause, rows: Select[Any]) -> None:
+        """Set a variable of the transaction to an array of the rows."""
+        array = cast(func.array(rows.scalar_subquery()), Text)
+        connection.execute(select(func.set_config(f"quipu.{table.name}", array, True)))
+
+    def create_tables(self, connection: Connection, metadata: MetaData) -> None:
+        """Make the schema, unless it was made for us, and the tables."""
+        exists = connection.exec_driver_sql("SELECT current_schema() IS NOT NULL").scalar_one()
+        encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+        if encoding != "UTF8":
+            raise InvalidInput(
+                f"The database holds text as {encoding}, and an index needs UTF8.",
+                remedy="createdb --encoding UTF8 --template template0 NAME",
+            )
+        if not exists:
+            connection.exec_driver_sql(f'CREATE SCHEMA "{self._schema}"')
+        metadata.create_all(connection, checkfirst=False)
+        for table, column in _LONG_UNIQUE.items():
+            connection.exec_driver_sql(
+                f"ALTER TABLE {table} DROP CONSTRAINT {table}_{column}_key, "
+                f"ADD CONSTRAINT {table}_{column}_key EXCLUDE USING hash ({column} WITH =)"
+            )
+        for table, long in _LONG_PARTS.items():
+            names = [column.name for column in metadata.tables[table].primary_key]
+            key = ", ".join(f"md5({name})" if name == long else name for name in names)
+            connection.exec_driver_sql(f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey")
+            connection.exec_driver_sql(f"CREATE UNIQUE INDEX {table}_pkey ON {table} ({key})")
+        for statement in _LONG_INDEXES:
+            connection.exec_driver_sql(statement)
+
+    def create_text(self, connection: Connection) -> None:
+        """Make the full-text tables."""
+        for statement in text_postings.TABLES:
+            connection.exec_driver_sql(statement)
+
+    def index_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
+        """Add chunks to full text."""
+        text_postings.index(connection, rows)
+
+    def unindex_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
+        """Remove chunks from full text."""
+        text_postings.unindex(connection, [rid for rid, _, _ in rows])
+
+    def clear_text(self, connection: Connection) -> None:
+        """Empty full text. DELETE, because TRUNCATE is not among the rights that a user needs."""
+        for table in text_postings.NAMES:
+            connection.exec_driver_sql(f"DELETE FROM {table}")
+
+    def wipe_text(self, connection: Connection) -> None:
+        """Do nothing: rows that were removed stay in the files until VACUUM FULL, see `docs/scaling.md`."""
+
+    def empty_log(self) -> None:
+        """Do nothing: the log is the server's."""
+
+    def search_text(
+        self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
+    ) -> list[tuple[str, float]]:
+        """Return the best chunks for any of the terms."""
+        return text_postings.search(connection, terms, k, is_filtered=is_filtered)
+
+    def chunks_with_phrase(self, connection: Connection, terms: Sequence[str]) -> list[int]:
+        """Return the chunks that contain all of these terms, in sequence or not: who asks reads their text anyway."""
+        return text_postings.chunks_with_all(connection, terms)
+
+    def chunks_with_capital(self, connection: Connection, term: str) -> list[int]:
+        """Return the chunks that have this capitalised term."""
+        return text_postings.chunks_with_capital(connection, term)
+
+    def check_text(self, connection: Connection) -> tuple[dict[str, int], dict[str, int]]:
+        """Return how many chunks each term, and each capitalised term, is in."""
+        return text_postings.frequencies(connection)
+
+    def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
+        """Return nothing: PostgreSQL checks its pages itself, where data checksums are on."""
+        return []
+
+    def close(self) -> None:
+        """Release every connection."""
+        self._engine.dispose()
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """Convert errors of the driver to errors of Quipu."""
+        try:
+            yield
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                f"{error.object[max(0, error.start - 40) : error.end + 40]!r} holds a lone surrogate: bytes that are "
+                "not UTF-8 text.",
+                remedy="Write it as UTF-8.",
+            ) from error
+        except PoolTimeout as error:
+            raise Unavailable(
+                f"All {_MAX_CONNECTIONS} connections to {self._name} have been in use for {self._wait_s:g} s.",
+                remedy="Ask less at once.",
+            ) from error
+        except DBAPIError as error:
+            raise self._converted(error) from error
+
+    @property
+    def _name(self) -> str:
+        """The workspace and the address without parameters, for messages."""
+        return f"the workspace {self._address.workspace!r} of {self._address.uri.partition('?')[0]}"
+
+    def _converted(self, error: DBAPIError) -> QuipuError:
+        state = getattr(error.orig, "sqlstate", None) or ""
+        reason = str(error.orig).strip().partition("\n")[0].rstrip(".")
+        if state == "55P03":
+            return Busy(
+                f"Another process has been writing to {self._name} for more than {self._wait_s:g} s.",
+                remedy="Wait for it, stop it, or raise `busy_timeout_s`.",
+            )
+        if state.startswith("22") or isinstance(error.orig, psycopg.DataError):
+            return InvalidInput(f"PostgreSQL cannot store a value: {reason}.", remedy="Leave it out.")
+        if state in ("3F000", "42P01"):
+            return NotFound(f"There is no index in {self._name}.", remedy="Add documents first: quipu add PATH")
+        remedy = _REMEDIES.get(state) or _REMEDIES.get(state[:2])
+        if remedy is None and not isinstance(error, OperationalError | InterfaceError):
+            raise error
+        return Unavailable(f"{self._name}: {reason}.", remedy=remedy or _REMEDIES["08"])
+
+    @contextmanager
+    def _transaction(self, begin: str, end: str) -> Iterator[Connection]:
+        with self.guard(), self._begun(begin) as connection:
+            try:
+                yield connection
+            except BaseException:
+                with suppress(SQLAlchemyError):  # the connection may be gone
+                    connection.exec_driver_sql("ROLLBACK")
+                raise
+            connection.exec_driver_sql(end)
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[Connection]:
+        """Return a connection in a transaction; one that the server has closed meanwhile is replaced."""
+        with self._engine.connect() as connection:
+            connection.dialect.default_schema_name = self._schema  # it was asked for before the schema existed
+            try:
+                connection.exec_driver_sql(begin)
+            except DBAPIError as error:
+                if not error.connection_invalidated:
+                    with suppress(DBAPIError):
+                        connection.exec_driver_sql("ROLLBACK")  # it waited in vain for the lock
+                    raise
+            else:
+                yield connection
+                return
+        with self._engine.connect() as connection:
+            connection.exec_driver_sql(begin)
+            yield connection
+
+
+def _engine(address: DatabaseAddress, schema: str, wait_s: float) -> Engine:
+    return create_engine(
+        "postgresql+psycopg://",
+        creator=_connector(address, schema),
+        isolation_level="AUTOCOMMIT",  # transactions are begun by hand
+        pool_size=_POOL_SIZE,
+        max_overflow=_MAX_CONNECTIONS - _POOL_SIZE,
+        pool_timeout=max(wait_s, 1.0),
+        pool_use_lifo=True,
+    )
+
+
+def _connector(address: DatabaseAddress, schema: str) -> Callable[[], "psycopg.Connection[Any]"]:
+    try:
+        parameters = conninfo_to_dict(address.uri)
+    except psycopg.ProgrammingError as error:
+        raise InvalidInput(
+            f"The address of the index cannot be read: {str(error).strip()}.",
+            remedy="Write postgresql://USER@HOST:PORT/DATABASE?workspace=NAME.",
+        ) from None
+    # Given at the start of a session: what is set later is unseen by the inspection of the schema.
+    session = {**_SESSION, "search_path": f'"{schema}"'}
+    options = " ".join([str(parameters.get("options", "")), *(f"-c {name}={text}" for name, text in session.items())])
+    conninfo = make_conninfo(address.uri, options=options.strip())
+    return lambda: psycopg.connect(conninfo, autocommit=True)
