@@ -156,12 +156,12 @@ async def work_until_finished(
         await asyncio.sleep(POLL_S)
 
 
-def _assumed_encodings(documents: Iterable[Document]) -> tuple[tuple[str, str], ...]:
-    """Return (document, encoding) for each document whose encoding was assumed."""
+def _metadata_of_read(documents: Iterable[Document], name: str) -> tuple[tuple[str, str], ...]:
+    """Return (document, value) for each document that was read and has the metadata `name`."""
     return tuple(
-        (document.id, str(document.metadata["assumed_encoding"]))
+        (document.id, str(document.metadata[name]))
         for document in documents
-        if document.metadata.get("assumed_encoding") and document.status is not DocumentStatus.FAILED
+        if document.metadata.get(name) and document.status is not DocumentStatus.FAILED
     )
 
 
@@ -215,7 +215,8 @@ class IngestRun:
             n_summarised=refreshed.n_summarised,
             summary_failures=refreshed.summary_failures,
             skipped=tuple((*kind, n) for kind, n in enqueued.skipped.n_by_reason.items()) if enqueued.skipped else (),
-            assumed_encodings=_assumed_encodings(finished),
+            assumed_encodings=_metadata_of_read(finished, "assumed_encoding"),
+            unread_pages=_metadata_of_read(finished, "unread_pages"),
             extractor=self.components.ingest_config.extractor.description,
             seconds=self.seconds,
             stopped=str(work.stopped or refreshed.stopped or ""),

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, groupby, takewhile
+from statistics import mean
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import MetadataValue, ParsedDocument, SourceDocument
@@ -12,6 +13,7 @@ from quipu.parse.builder import MAX_HEADING, DocumentBuilder
 from quipu.parse.decode import damaged_document, display_name, normalise
 from quipu.parse.limits import MAX_CHARACTERS, MAX_PDF_BYTES, MAX_PDF_LINES, MAX_PDF_PAGES, MAX_PDF_SECONDS
 from quipu.parse.pdf_layout import PdfBookmark, PdfLine, PdfParagraph, PdfTableText, body_size, paragraphs
+from quipu.parse.recognition import INSTALL, RecognisedPage, Recognition, page_ranges, recognise
 from quipu.parse.sandbox import SandboxFailure, run_sandboxed
 
 _READER = "pdf_process.py"
@@ -41,29 +43,39 @@ _REFUSALS = {
 
 
 class PdfParser:
-    """Reads the text of PDF pages. A scanned page has no text; a file without any text is refused."""
+    """Reads the text of PDF pages. Scanned pages are recognised; a file without any text is refused."""
 
     media_types = frozenset({"application/pdf"})
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Return the paragraphs with their pages under the headings of the outline, and the title, author and dates.
 
-        Raises InvalidDocument if the file is damaged, protected by a password, scanned, or too expensive to read.
+        The metadata `ocr` of `source` names the languages of scanned pages, or is "off". Raises InvalidDocument if the
+        file is damaged, protected by a password, a scan that cannot be recognised, or too expensive to read.
         """
         content = _read(source)
-        pages = content.pages
+        languages = str(source.metadata.get("ocr") or "")
+        recognition = Recognition(pages={}, remedy=INSTALL)
+        if content.scans:
+            recognition = recognise(source.content, content.scans, languages, display_name(source))
+        readable = {index: page for index, page in recognition.pages.items() if page.is_readable}
+        pages = [
+            _lines(readable[index].lines, readable[index].tables) if index in readable else page
+            for index, page in enumerate(content.pages)
+        ]
         if not any(pages):
             pages_text = f"{len(pages)} {'page' if len(pages) == 1 else 'pages'}"
+            reason = f": {recognition.reason}" if recognition.reason else ""
             raise InvalidDocument(
-                f"{display_name(source)} has {pages_text} but no text: it is a scan.",
-                remedy="Recognise its text first, as in: ocrmypdf in.pdf out.pdf",
+                f"{display_name(source)} has {pages_text} but no text: it is a scan{reason}.", remedy=recognition.remedy
             )
         builder = DocumentBuilder(display_name(source))
         for (kind, _), group in groupby(
             paragraphs(pages, content.outline), key=lambda paragraph: (paragraph.kind, paragraph.page)
         ):
             _add(builder, kind, list(group))
-        return builder.build(_title(content.properties, pages), _metadata(content.properties))
+        recognised = _recognition_metadata(recognition, readable, content.scans)
+        return builder.build(_title(content.properties, pages), _metadata(content.properties) | recognised)
 
 
 PARSER = PdfParser()
@@ -74,6 +86,7 @@ class _PdfContent:
     """The content of a file as the sandboxed process returns it."""
 
     pages: Sequence[Sequence[PdfLine]]
+    scans: Sequence[int]
     outline: Sequence[PdfBookmark]
     properties: Mapping[str, str]
 
@@ -104,6 +117,7 @@ def _read(source: SourceDocument) -> _PdfContent:
         )
     return _PdfContent(
         pages=[_lines(*page) for page in zip(fields["pages"], fields["tables"], strict=True)],
+        scans=fields["scans"],
         outline=[
             PdfBookmark(level=level, title=_expand_ligatures(title), page=page + 1, height=height)
             for level, title, page, height in fields["outline"]
@@ -160,6 +174,22 @@ def _metadata(properties: Mapping[str, str]) -> dict[str, MetadataValue]:
     }
     dates = ((key, _DATE.match(properties.get(name, ""))) for name, key in _DATE_BY_PROPERTY.items())
     return texts | {key: _iso(date) for key, date in dates if date}
+
+
+def _recognition_metadata(
+    recognition: Recognition, readable: Mapping[int, RecognisedPage], scans: Sequence[int]
+) -> dict[str, MetadataValue]:
+    """Return which pages were recognised, by what and how surely (mean percent), and which scanned pages were not."""
+    unread = [index + 1 for index in scans if index not in readable]
+    metadata: dict[str, MetadataValue] = {"unread_pages": page_ranges(unread)} if unread else {}
+    if readable:
+        languages = ", ".join(sorted({page.languages for page in readable.values()}))
+        metadata |= {
+            "recognised_pages": page_ranges([index + 1 for index in sorted(readable)]),
+            "recognised_with": f"{recognition.version} ({languages})",
+            "recognition_confidence": round(mean(page.confidence for page in readable.values())),
+        }
+    return metadata
 
 
 def _iso(match: re.Match[str]) -> str:

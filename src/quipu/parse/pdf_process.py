@@ -38,6 +38,10 @@ _MAX_SEGMENTS = 20_000
 _THIN = 3.0  # points: a filled area this thin is a line
 _MIN_RULE = 6.0  # points
 _EDGES = tuple(ctypes.c_double() for _ in range(4))  # FPDFText_GetCharBox writes into them
+_MIN_LETTERS = 25  # of a page with text of its own
+_MIN_PICTURE = 0.3  # of the area of a page: a smaller picture is no scan of it
+_NONSENSE = re.compile("[\ufffd\ue000-\uf8ff\x01\x03-\x08\x0e-\x1f]")  # no characters, or those of one font only
+_MAX_NONSENSE = 0.2  # of the characters of a page
 _PAPER = 0.95  # of the width and height of a page: an area this large is its background
 
 
@@ -61,6 +65,7 @@ def read(document: pypdfium2.PdfDocument, *, max_pages: int, max_lines: int, max
         return {"error": "pages"}
     pages: list[list[RawLine]] = []
     tables: list[list[RawTable]] = []
+    scans: list[int] = []
     n_lines = n_characters = 0
     for page in document:
         text_page = page.get_textpage()
@@ -69,9 +74,11 @@ def read(document: pypdfium2.PdfDocument, *, max_pages: int, max_lines: int, max
             return {"error": "characters"}
         lines = [*_page_lines(text_page)]
         n_lines += len(lines)
+        if is_scan(page, "".join(line[0] for line, _ in lines)):
+            scans.append(len(pages))
         if n_lines > max_lines:
             return {"error": "lines"}
-        page_lines, page_tables = _divide(lines, merge_rules(drawn_rules(page)))
+        page_lines, page_tables = divide(lines, merge_rules(drawn_rules(page)))
         pages.append(page_lines)
         tables.append(page_tables)
         text_page.close()
@@ -79,6 +86,7 @@ def read(document: pypdfium2.PdfDocument, *, max_pages: int, max_lines: int, max
     return {
         "pages": pages,
         "tables": tables,
+        "scans": scans,
         "outline": outline(document),
         "properties": document.get_metadata_dict(skip_empty=True),
     }
@@ -95,7 +103,7 @@ def _page_lines(page: pypdfium2.PdfTextPage) -> Iterator[tuple[RawLine, list[Pdf
             yield line, words
 
 
-def _divide(
+def divide(
     lines: Sequence[tuple[RawLine, list[PdfWord]]], rules: Sequence[PdfRule]
 ) -> tuple[list[RawLine], list[RawTable]]:
     """Return the lines of a page without the words that are in tables, and the tables."""
@@ -192,6 +200,25 @@ def drawn_rules(page: pypdfium2.PdfPage) -> list[PdfRule]:
         if _is_visible(path):
             rules += _path_rules(path, paper)
     return rules
+
+
+def is_scan(page: pypdfium2.PdfPage, text: str) -> bool:
+    """Return whether a page shows text that it does not hold: hardly a letter beside a large picture, or nonsense."""
+    n_visible = len("".join(text.split()))
+    if len(_NONSENSE.findall(text)) > _MAX_NONSENSE * n_visible:
+        return True
+    if n_visible >= _MIN_LETTERS:
+        return False
+    width, height = page.get_size()
+    area = 0.0
+    for index in range(min(_MAX_PATHS, pdfium.FPDFPage_CountObjects(page))):
+        picture = pdfium.FPDFPage_GetObject(page, index)
+        edges = [ctypes.c_float() for _ in range(4)]
+        is_picture = pdfium.FPDFPageObj_GetType(picture) in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)
+        if is_picture and pdfium.FPDFPageObj_GetBounds(picture, *edges):
+            left, bottom, right, top = (edge.value for edge in edges)
+            area += max(0.0, right - left) * max(0.0, top - bottom)
+    return bool(area > _MIN_PICTURE * width * height)
 
 
 def _is_visible(path: pdfium.FPDF_PAGEOBJECT) -> bool:

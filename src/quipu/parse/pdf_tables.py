@@ -15,6 +15,7 @@ _PLACEHOLDER = r"[-–—]|\(?(?:X|NA|n/a|N/A)\)?|\*[*.]*|\.\.+|…"
 VALUE = re.compile(
     rf"[-–+(<>≤≥~±]*[$€£¥₽]?\s?\d[\d.,\s]*(?:[%)$€£¥₽‰]|\s?(?:bn|m|k|млн|тыс|万|亿)\.?)*|{_PLACEHOLDER}", re.IGNORECASE
 )
+_IDEOGRAPHIC = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _YEAR = re.compile(r"(?:1[89]|20)\d\d[a-z*]?(?:[/–-]\d{2,4})?")
 _PLACEHOLDERS = re.compile(_PLACEHOLDER)
 
@@ -84,6 +85,11 @@ def is_leader(word: PdfWord) -> bool:
 def is_level(first: PdfWord, second: PdfWord) -> bool:
     """Return whether two words stand on one line; one of them may be raised or lowered a little."""
     return abs(first.baseline - second.baseline) < SAME_LINE * max(first.size, second.size)
+
+
+def is_ideographic(letter: str) -> bool:
+    """Return whether a letter is of a script that writes no spaces between words: Chinese or Japanese."""
+    return _IDEOGRAPHIC.match(letter) is not None
 
 
 def lines_of(words: Iterable[PdfWord]) -> list[list[PdfWord]]:

@@ -68,6 +68,13 @@ def test_add_says_which_encodings_it_assumed_and_where_it_is_unsure(cli: Cli, en
     assert "Unsure of the encoding of b.txt (koi8-r); `quipu add FILE --meta encoding=NAME` names another." in out
 
 
+def test_add_names_the_scanned_pages_that_were_not_read(cli: Cli, engine: FakeEngine) -> None:
+    engine.added = AddResult(unread_pages=(("a.pdf", "2-3"), ("b.pdf", "7")))
+    out = " ".join(cli("add", "--text", "Hello").out.split())
+    assert "Scanned pages without legible text are left out: a.pdf (pages 2-3), b.pdf (pages 7); scan them" in out
+    assert "`quipu add FILE --meta ocr=deu+eng`" in out
+
+
 def test_documents_that_failed_for_one_reason_are_listed_together(cli: Cli, engine: FakeEngine) -> None:
     failed = [
         Document(id=f"{n}.pdf", title="", status=DocumentStatus.FAILED, error=f"{n}.pdf is encrypted. Decrypt it.")

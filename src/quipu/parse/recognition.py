@@ -1,0 +1,108 @@
+"""Text recognition: the pages of a PDF that are pictures are read by Tesseract, in a sandboxed process."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from quipu.errors import InvalidDocument
+from quipu.parse.limits import MAX_SCAN_BYTES, MAX_SCAN_PIXELS, MAX_SCAN_SECONDS, MAX_SCANS, SCANS_AT_ONCE
+from quipu.parse.sandbox import SandboxFailure, run_sandboxed
+
+MIN_CONFIDENCE = 60  # percent; a page below is not passed off as text
+OFF = "off"
+DATA_FOLDERS = (  # where Tesseract's languages are, beside the folder that it names itself
+    "/usr/share/tesseract-ocr/5/tessdata",
+    "/usr/share/tesseract-ocr/4.00/tessdata",
+    "/usr/share/tesseract/tessdata",
+    "/usr/share/tessdata",
+    "/usr/local/share/tessdata",
+    "/opt/homebrew/share/tessdata",
+    "C:/Program Files/Tesseract-OCR/tessdata",
+)
+INSTALL = (
+    "Install text recognition: pip install 'quipu-rag[ocr]', and Tesseract's languages, as in: "
+    "apt-get install tesseract-ocr-eng tesseract-ocr-osd. Or recognise the text first: ocrmypdf in.pdf out.pdf"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecognisedPage:
+    """What Tesseract read on a page: lines and tables as of other pages, its confidence in percent, its languages."""
+
+    lines: Sequence[tuple[str, float, float, float, float, float]]
+    tables: Sequence[tuple[Sequence[Sequence[str]], int, Sequence[tuple[float, float]], float, float, int]]
+    confidence: int
+    languages: str
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether Tesseract is sure enough of the page."""
+        return self.confidence >= MIN_CONFIDENCE and bool(self.lines or self.tables)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recognition:
+    """The recognised pages of a PDF by index, the version of Tesseract, and why other scanned pages were not read."""
+
+    pages: Mapping[int, RecognisedPage]
+    version: str = ""
+    reason: str = ""
+    remedy: str = ""
+
+
+def recognise(content: bytes, scans: Sequence[int], languages: str, name: str) -> Recognition:
+    """Return what Tesseract reads on the pages `scans` (from 0) of a PDF.
+
+    `languages` are names of Tesseract joined by "+", "" to detect them by the script of each page, or "off". Pages are
+    read a few at a time, each time in a new process; those of a process that fails are left out. Raises
+    InvalidDocument, with the document's `name`, for a language without data.
+    """
+    if languages == OFF:
+        return Recognition(pages={}, reason="recognition is off", remedy="Leave out the metadata ocr=off.")
+    if find_spec("tesserocr") is None:
+        return Recognition(pages={}, reason="text recognition is not installed", remedy=INSTALL)
+    pages: dict[int, RecognisedPage] = {}
+    version = reason = ""
+    remedy = "Scan them again at 300 dpi, or name their languages, as in: --meta ocr=deu+eng"
+    for start in range(0, min(len(scans), MAX_SCANS), SCANS_AT_ONCE):
+        batch = scans[start : start + SCANS_AT_ONCE]
+        try:
+            output = run_sandboxed(
+                "recognition_process.py",
+                (languages, MAX_SCAN_PIXELS, ",".join(map(str, batch))),
+                content,
+                max_bytes=MAX_SCAN_BYTES + 2 * len(content),
+                max_seconds=MAX_SCAN_SECONDS,
+            )
+        except SandboxFailure as failure:
+            reason = f"recognition failed ({failure.reason})"
+            continue
+        fields = json.loads(output)
+        if fields.get("error") == "data":
+            return Recognition(pages={}, reason="Tesseract has no language data", remedy=INSTALL)
+        if fields.get("error"):
+            raise _unknown_languages(name, fields["missing"], fields["installed"])
+        version = fields["version"]
+        pages |= {int(index): RecognisedPage(**page) for index, page in fields["pages"].items()}
+    if len(scans) > MAX_SCANS:
+        reason, remedy = f"more than {MAX_SCANS:,} pages are scanned", "Split it into several files."
+    return Recognition(pages=pages, version=version, reason=reason or "they are not legible", remedy=remedy)
+
+
+def _unknown_languages(name: str, missing: Sequence[str], installed: Sequence[str]) -> InvalidDocument:
+    return InvalidDocument(
+        f"{name} names the languages {'+'.join(missing)!r} for text recognition, which has no data for them.",
+        remedy=f"Installed are: {', '.join(installed)}. Others come with packages such as tesseract-ocr-deu.",
+    )
+
+
+def page_ranges(pages: Sequence[int]) -> str:
+    """Return ascending page numbers as text, as in "1-3, 7"."""
+    ranges: list[list[int]] = []
+    for page in pages:
+        if ranges and page == ranges[-1][-1] + 1:
+            ranges[-1] = [ranges[-1][0], page]
+        else:
+            ranges.append([page])
+    return ", ".join("-".join(map(str, numbers)) for numbers in ranges)

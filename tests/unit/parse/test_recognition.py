@@ -1,0 +1,111 @@
+"""Tests of text recognition: what scanned pages hold, how sure it is, and what happens where it cannot be read."""
+
+import pytest
+from PIL import Image
+
+from quipu.errors import InvalidDocument
+from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.parse import parse, recognition
+from quipu.parse.recognition import page_ranges
+from tests.unit.parse.files import pdf, prose, text_of
+from tests.unit.parse.scans import (
+    character_error_rate,
+    lines_of_part,
+    needs_languages,
+    scan,
+    scanned_pdf,
+    with_noise,
+)
+
+
+def recognised(data: bytes, ocr: str = "") -> ParsedDocument:
+    """Return `data` parsed as a PDF, with the languages `ocr` named in its metadata."""
+    metadata = {"ocr": ocr} if ocr else {}
+    return parse(
+        SourceDocument(id="a.pdf", source="a.pdf", content=data, media_type="application/pdf", metadata=metadata)
+    )
+
+
+def page_texts(parsed: ParsedDocument) -> dict[int | None, str]:
+    """Return the text of each page."""
+    texts: dict[int | None, str] = {}
+    for block in parsed.blocks:
+        texts[block.page] = f"{texts.get(block.page, '')} {text_of(parsed, block)}".strip()
+    return texts
+
+
+@needs_languages("eng", "rus", "chi_sim")
+def test_scanned_pages_are_recognised_in_their_languages_even_turned_and_noisy() -> None:
+    pages = [
+        (scan("eng"), "eng", 0, 0.02),
+        (scan("eng", 1, degrees=1), "eng", 1, 0.02),
+        (scan("eng", 2, degrees=90), "eng", 2, 0.02),
+        (scan("eng", 0, noise=0.02), "eng", 0, 0.1),
+        (scan("rus"), "rus", 0, 0.02),
+        (scan("chi_sim"), "chi_sim", 0, 0.05),
+    ]
+    parsed = recognised(scanned_pdf([picture for picture, *_ in pages]))
+    texts = page_texts(parsed)
+    for page, (_, language, part, most) in enumerate(pages, 1):
+        assert character_error_rate(texts[page], "".join(lines_of_part(language, part))) <= most, texts[page]
+    assert parsed.metadata["recognised_pages"] == "1-6"
+    assert "(chi_sim+eng, eng, rus+eng)" in str(parsed.metadata["recognised_with"])
+    assert 80 < int(str(parsed.metadata["recognition_confidence"])) <= 100
+    assert "unread_pages" not in parsed.metadata
+
+
+@needs_languages("eng")
+def test_only_pages_without_text_of_their_own_are_recognised_and_illegible_ones_are_named() -> None:
+    blank = Image.new("L", (1200, 600), 255)
+    pictures = [scan("eng", dpi=200), with_noise(blank, 0.9)]
+    parsed = recognised(scanned_pdf(pictures, dpi=200), ocr="eng")
+    assert list(page_texts(parsed)) == [1]
+    assert parsed.metadata["unread_pages"] == "2"
+    assert parsed.metadata["recognised_pages"] == "1"
+    assert recognised(pdf([prose("A page with text of its own.")])).metadata == {}
+
+
+@needs_languages("eng")
+def test_the_same_scan_gives_the_same_document() -> None:
+    data = scanned_pdf([scan("eng", dpi=150, noise=0.03)], dpi=150)
+    assert recognised(data, ocr="eng") == recognised(data, ocr="eng")
+
+
+@needs_languages("eng")
+def test_a_language_without_data_is_refused_with_those_installed() -> None:
+    with pytest.raises(InvalidDocument, match=r"names the languages 'xyz'") as caught:
+        recognised(scanned_pdf([scan("eng", dpi=100)], dpi=100), ocr="eng+xyz")
+    assert "eng" in caught.value.remedy
+
+
+@needs_languages("eng")
+@pytest.mark.skipif("sys.platform != 'linux'", reason="the system bounds a process's memory on Linux only")
+def test_a_scan_that_takes_too_much_memory_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognition, "MAX_SCAN_BYTES", 60_000_000)
+    with pytest.raises(InvalidDocument, match="it is a scan: recognition failed"):
+        recognised(scanned_pdf([scan("eng", dpi=100)], dpi=100))
+
+
+def test_without_tesseract_a_scan_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognition, "find_spec", lambda name: None)
+    with pytest.raises(InvalidDocument, match="it is a scan: text recognition is not installed") as caught:
+        recognised(scanned_pdf([Image.new("L", (800, 400), 255)], dpi=100))
+    assert "quipu-rag[ocr]" in caught.value.remedy
+    assert "tesseract-ocr-eng" in caught.value.remedy
+
+
+def test_recognition_can_be_turned_off() -> None:
+    with pytest.raises(InvalidDocument, match="recognition is off"):
+        recognised(scanned_pdf([Image.new("L", (800, 400), 255)], dpi=100), ocr="off")
+
+
+def test_without_tesseract_the_pages_with_text_are_read_and_the_others_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognition, "find_spec", lambda name: None)
+    picture = b"q 500 0 0 700 40 40 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"
+    parsed = recognised(pdf([prose("A page with text of its own, long enough."), picture]))
+    assert parsed.metadata == {"unread_pages": "2"}
+
+
+def test_page_numbers_are_written_as_ranges() -> None:
+    assert page_ranges([1, 2, 3, 7, 9, 10]) == "1-3, 7, 9-10"
+    assert page_ranges([]) == ""
