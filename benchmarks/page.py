@@ -1,11 +1,12 @@
 """Measures how the web page loads, beside LightRAG's where that can be installed (on Linux).
 
-    python benchmarks/page.py [--runs N] [--no-peer]
+    python benchmarks/page.py [--runs N] [--no-peer] [--save]
 
 Both servers have an empty index and the same scripted model. Each run is a first visit, with an empty cache, in the
 same Chromium, the two pages in turn: a run of one page is followed by a run of the other. Bytes are those over the
-wire, requests those until a second has passed without one. Blocked is the part of each long task beyond 50 ms. The
-largest paint is the one that a browser reports. Figures are medians. It needs Node.js and Chromium, as `make browser`.
+wire, requests those until a second has passed without one. CPU is that of the main thread; blocked is the part of each
+long task beyond 50 ms. The largest paint is the one that a browser reports. Figures are medians. It needs Node.js and
+Chromium, as `make browser`.
 """
 
 import argparse
@@ -16,16 +17,20 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from datetime import date
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.serving.processes import NotStarted, Server, lightrag_server, model_server, quipu_server
-from benchmarks.speed.machine import ROOT
+from benchmarks.speed.machine import ROOT, commit, machine, versions
+
+RESULTS = ROOT / "benchmarks/results/page.md"
 
 _COLUMNS = (
     ("n_bytes", "bytes"),
     ("n_requests", "requests"),
+    ("cpu_ms", "CPU ms"),
     ("blocked_ms", "blocked ms"),
     ("paint_ms", "paint ms"),
     ("n_elements", "elements"),
@@ -48,6 +53,7 @@ def main() -> None:
     """Start the servers, open their pages, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7, metavar="N", help="first visits of each page (default: 7)")
+    parser.add_argument("--save", action="store_true", help="write the table to benchmarks/results/page.md")
     parser.add_argument("--no-peer", action="store_true", help="leave LightRAG out")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
@@ -60,10 +66,21 @@ def main() -> None:
             except NotStarted as reason:
                 print(f"skipped LightRAG: {reason}")
         runs = load(servers, arguments.runs)
-    print("".join([f"{'':10}", *(f"{title:>12}" for _, title in _COLUMNS)]))
-    for server in servers:
-        medians = (statistics.median(run[field] for run in runs[server.name]) for field, _ in _COLUMNS)
-        print("".join([f"{server.name:10}", *(f"{median:>12,.0f}" for median in medians)]))
+    table = table_of(runs)
+    print(table)
+    if arguments.save:
+        facts = ", ".join(f"{name} {value}" for name, value in {**machine(), **versions(), "commit": commit()}.items())
+        command = f"python benchmarks/page.py --runs {arguments.runs} --save"
+        RESULTS.write_text(f"# How the page loads\n\n`{command}`: {date.today()}, {facts}.\n\n{table}\n", "utf-8")
+
+
+def table_of(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+    """Return the medians of the runs as a table in Markdown."""
+    lines = [f"| | {' | '.join(title for _, title in _COLUMNS)} |", f"|---|{'---:|' * len(_COLUMNS)}"]
+    for name, runs_of_one in runs.items():
+        medians = (statistics.median(run[field] for run in runs_of_one) for field, _ in _COLUMNS)
+        lines.append(f"| {name} | {' | '.join(f'{median:,.0f}' for median in medians)} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -185,6 +185,7 @@ export function Facts({ rows }: { rows: [string, ComponentChildren][] }) {
 }
 
 export const N_FAILURES = 5; // shown at once
+const MAX_REASON = 160; // characters, shown whole
 
 /** Names with the reason why they failed: a few, and the others on demand. */
 export function Failures({ rows, title }: { rows: [string, string][]; title: string }) {
@@ -195,12 +196,24 @@ export function Failures({ rows, title }: { rows: [string, string][]; title: str
       <ul class="names">
         {(isWhole ? rows.slice(0, 200) : rows.slice(0, N_FAILURES)).map(([name, reason]) => (
           <li key={name} dir="auto">
-            <strong>{name}</strong> {reason}
+            <strong>{name}</strong> <Reason text={reason} />
           </li>
         ))}
       </ul>
       {!isWhole && rows.length > N_FAILURES && <button onClick={() => setWhole(true)}>{t("more", { n: rows.length - N_FAILURES })}</button>}
     </>
+  );
+}
+
+/** A reason: its first sentence, and the others on demand. */
+function Reason({ text }: { text: string }) {
+  const [first, rest] = [/^.*?[.!?。](?=\s|$)/s.exec(text)?.[0] ?? text, text.length > MAX_REASON];
+  if (!rest || first === text) return <>{text}</>;
+  return (
+    <details>
+      <summary>{first}</summary>
+      {text.slice(first.length).trim()}
+    </details>
   );
 }
 

@@ -21,6 +21,7 @@ export interface Document {
 export interface Chunk {
   id: string;
   document_id: string;
+  title: string;
   start: number;
   end: number;
   ordinal: number;

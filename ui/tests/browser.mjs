@@ -74,6 +74,20 @@ export async function open(browser, address, view = "", options = {}) {
   return page;
 }
 
+/** Begin to measure the main thread of a page; the result returns its seconds of CPU, and of time in tasks, so far. */
+export async function mainThread(page) {
+  const sessions = [];
+  for (const timeDomain of ["threadTicks", "timeTicks"]) {
+    const session = await page.context().newCDPSession(page);
+    await session.send("Performance.enable", { timeDomain });
+    sessions.push(session);
+  }
+  return async () => {
+    const [cpu, wall] = await Promise.all(sessions.map(async (session) => (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration").value));
+    return { cpu, wall };
+  };
+}
+
 /** Return what axe finds against WCAG A and AA, as lines. */
 export async function violations(page) {
   await page.evaluate(AXE);

@@ -109,6 +109,12 @@ test("documents are found by how they begin, by status and in an order, and the 
   await page.waitForFunction(() => document.querySelectorAll(".rows li").length === 1);
   await page.reload();
   await page.waitForFunction(() => document.querySelectorAll(".rows li").length === 1);
+  await page.fill("[name=prefix]", "slips cut from old cards");
+  await page.waitForSelector(".empty"); // no name begins so
+  await page.click(".passages a >> text=Alice Kober");
+  await page.waitForSelector("mark.cited >> text=slips");
+  await page.goBack();
+  await page.waitForSelector(".passages");
   await page.selectOption("[name=status]", "failed");
   await page.waitForSelector(".empty");
   await page.click(".empty a");

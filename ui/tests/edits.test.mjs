@@ -35,6 +35,7 @@ test("a corrected entity shows its new name, type and description, and undoing b
   assert.match(await page.textContent(".facts"), /Alice Kober/);
   assert.deepEqual(await page.locator(".descriptions li").allTextContents(), ["She studied Linear B."]);
   assert.match(await page.textContent(".edit-list"), /her full name/);
+  assert.ok((await page.locator(".relation-list p a").count()) > 3); // each leads to the sentence that states it
   assert.deepEqual(await violations(page), []);
   for (let n = 3; n > 0; n--) {
     await page.waitForFunction((count) => document.querySelectorAll(".edit-list button").length === count, n);

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { QUIPU, demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { QUIPU, demoIndex, mainThread, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
 
 const HOSTILE = `<img src=x onerror="window.hacked=1">`;
 const PASSAGE = {
@@ -235,8 +235,9 @@ function groups() {
   });
 }
 
-/** Drag the map and let it go; return how long the page was busy at a stretch, in ms, and of the frames the slowest but 5 %. */
-async function drag(page) {
+/** Drag the map and let it go; return the longest task of the page, in ms of CPU, and of the frames the slowest but 5 %. */
+async function drag(page, used) {
+  const before = await used();
   const box = await map(page).boundingBox();
   await page.evaluate(() => {
     window.busy = [0];
@@ -258,12 +259,15 @@ async function drag(page) {
     await page.evaluate(() => new Promise(requestAnimationFrame));
   }
   await page.mouse.up();
-  return page.evaluate(async () => {
+  const { longest, p95 } = await page.evaluate(async () => {
     for (let frame = 0; frame < 30; frame++) await new Promise(requestAnimationFrame); // the edges come back
     const gaps = window.gaps.sort((a, b) => a - b);
     window.gaps = undefined;
     return { longest: Math.max(...window.busy), p95: gaps[Math.floor(gaps.length * 0.95)] };
   });
+  const after = await used();
+  const share = (after.cpu - before.cpu) / (after.wall - before.wall); // of the time of a task; the rest is that of other processes
+  return { longest: longest * share, p95 };
 }
 
 test("ten thousand entities: first as communities within 2 s of CPU, then one by one, dragged without freezes", async () => {
@@ -275,21 +279,19 @@ test("ten thousand entities: first as communities within 2 s of CPU, then one by
   try {
     const page = await open(browser, large.address, "#/workspaces/default/ask");
     await page.waitForSelector("#question");
-    const client = await page.context().newCDPSession(page);
-    await client.send("Performance.enable");
-    const cpu = async () => (await client.send("Performance.getMetrics")).metrics.find((metric) => metric.name === "TaskDuration").value;
-    const before = await cpu();
+    const used = await mainThread(page);
+    const before = await used();
     await page.evaluate((address) => (location.hash = address), view());
     await shown(page, "far");
-    const seconds = (await cpu()) - before;
-    const drags = [await drag(page)];
+    const seconds = (await used()).cpu - before.cpu;
+    const drags = [await drag(page, used)];
     while (!(await map(page).getAttribute("data-shown")).startsWith("middle")) {
       const old = await map(page).getAttribute("data-view");
       await page.getByLabel("Zoom in").click();
       await page.waitForFunction((view) => document.querySelector(".map").dataset.view !== view, old);
       await page.waitForSelector(".graph-main[aria-busy=false]");
     }
-    for (let n = 0; n < 3; n++) drags.push(await drag(page));
+    for (let n = 0; n < 3; n++) drags.push(await drag(page, used));
     const listed = (name) => drags.map((one) => one[name].toFixed(0)).join(", ");
     console.log(`first picture: ${seconds.toFixed(2)} s of CPU; dragged: busy for at most ${listed("longest")} ms, 95 % of frames within ${listed("p95")} ms`);
     assert.ok(seconds <= 2, `${seconds} s`);

@@ -2,17 +2,18 @@
 //
 //   node tests/load.mjs N_RUNS NAME=ADDRESS ...
 
-import { startBrowser, violations } from "./browser.mjs";
+import { mainThread, startBrowser, violations } from "./browser.mjs";
 
 const [nRuns, ...servers] = process.argv.slice(2);
 const QUIET_MS = 1_000; // without a request, before a page counts as loaded
 
-/** Open a page as a first visit; returns bytes over the wire, requests, ms of blocked main thread, and the ms of the largest paint. */
+/** Open a page as a first visit; returns bytes over the wire, requests, ms of CPU and of blocked time of the main thread, and the ms of the largest paint. */
 async function load(browser, address) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en" });
   const page = await context.newPage();
   const client = await context.newCDPSession(page);
   await client.send("Network.enable");
+  const used = await mainThread(page);
   let [nBytes, nRequests, last] = [0, 0, Date.now()];
   client.on("Network.requestWillBeSent", () => (nRequests++, (last = Date.now())));
   client.on("Network.loadingFinished", ({ encodedDataLength }) => ((nBytes += encodedDataLength), (last = Date.now())));
@@ -26,7 +27,8 @@ async function load(browser, address) {
   await page.waitForFunction(() => window.paint);
   while (Date.now() - last < QUIET_MS) await page.waitForTimeout(100);
   const { blocked, paint, nElements } = await page.evaluate(() => ({ blocked: window.blocked, paint: window.paint, nElements: document.querySelectorAll("*").length }));
-  const run = { n_bytes: nBytes, n_requests: nRequests, blocked_ms: blocked, paint_ms: paint, n_elements: nElements, n_violations: (await violations(page)).length };
+  const { cpu } = await used();
+  const run = { n_bytes: nBytes, n_requests: nRequests, cpu_ms: 1_000 * cpu, blocked_ms: blocked, paint_ms: paint, n_elements: nElements, n_violations: (await violations(page)).length };
   await context.close();
   return run;
 }

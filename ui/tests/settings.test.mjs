@@ -70,7 +70,7 @@ test("the index is checked, and a snippet is copied that works", async () => {
   const { stdout } = spawnSync("sh", ["-c", command], { encoding: "utf8" });
   assert.ok(JSON.parse(stdout).citations.length > 0, stdout);
   await page.click("[role=tab] >> text=MCP");
-  const { mcpServers } = JSON.parse(await page.textContent("pre"));
+  const { mcpServers } = JSON.parse(await page.textContent("[role=tabpanel] pre"));
   assert.equal((await fetch(mcpServers.quipu.url, { method: "DELETE" })).status !== 404, true);
   assert.deepEqual(page.problems, []);
 });
@@ -109,7 +109,8 @@ test("a key that only reads sees what was spent, and no button that changes anyt
     await page.keyboard.press("Enter");
     await page.waitForSelector("#derivations");
     assert.equal(await page.locator(".row-actions button, #checks, .setting-list, #workspaces").count(), 0);
-    assert.match(await page.textContent("pre"), /authorization: Bearer/);
+    assert.match(await page.textContent("[role=tabpanel] pre"), /authorization: Bearer/);
+    assert.match(await page.locator("section", { hasText: "Access" }).first().textContent(), /reader.*only reads/);
     assert.deepEqual(await violations(page), []);
   } finally {
     await reading.stop();

@@ -11,13 +11,15 @@ import {
   addText, changes, continueUpload, dismissInterrupted, dismissUpload, estimate, interrupted, followWorkspace, removeDocuments, retryDocuments, upload, uploads,
   type NamedFile, type Upload,
 } from "../work";
-import type { Added, Document, DocumentPage, Estimate, IndexStatus, Range, RemovalPreview, Status } from "../types";
-import { DocumentId } from "./answer";
+import type { Added, Chunk, Document, DocumentPage, Estimate, IndexStatus, Range, RemovalPreview, Status } from "../types";
+import { shortened } from "../markdown";
+import { DocumentId, citedAt } from "./answer";
 import { DocumentView } from "./document";
 
 const PAGE = 50; // documents
 const STATUSES: Status[] = ["ready", "partial", "failed", "queued", "parsing", "extracting", "removing"];
 const ORDERS = ["id", "title", "updated"] as const;
+const N_HITS = 5; // passages with the words of a search
 const SEARCH_MS = 200; // without a key stroke
 
 export function Documents() {
@@ -61,7 +63,37 @@ function DocumentList() {
           );
         }}
       </Await>
+      {choice.prefix && <TextHits key={choice.prefix} text={choice.prefix} />}
     </div>
+  );
+}
+
+interface ChunkHits {
+  chunks: [unknown, Chunk][];
+}
+
+/** Passages with the words of the search, for whoever looks for what a document says and not for its name. */
+function TextHits({ text }: { text: string }) {
+  const loaded = useLoaded((abort) => get<ChunkHits>("/search", { text, k: N_HITS }, abort), text);
+  const chunks = loaded.value?.chunks.map(([, chunk]) => chunk) ?? [];
+  if (!chunks.length) return null;
+  return (
+    <section aria-labelledby="in-texts">
+      <h2 id="in-texts">{t("documents.inTexts")}</h2>
+      <ol class="passages" onKeyDown={moveInList}>
+        {chunks.map((chunk) => (
+          <li key={chunk.id}>
+            <a href={citedAt({ document_id: chunk.document_id, start: chunk.start, end: chunk.end })} dir="auto">
+              {chunk.title || chunk.document_id}
+            </a>{" "}
+            <span class="small">
+              <DocumentId id={chunk.document_id} />
+            </span>
+            <blockquote dir="auto">{shortened(chunk.text, 200)}</blockquote>
+          </li>
+        ))}
+      </ol>
+    </section>
   );
 }
 

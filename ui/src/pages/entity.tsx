@@ -120,7 +120,8 @@ function EntityView({ name }: { name: string }) {
                   .filter(Boolean)
                   .map((line) => (
                     <li key={line} dir="auto">
-                      {line} <Origin text={line} chunks={chunks} />
+                      {line}
+                      <Origin text={line} chunks={chunks} />
                     </li>
                   ))}
               </ul>
@@ -157,9 +158,12 @@ function Origin({ text, chunks }: { text: string; chunks: [Chunk, number][] }) {
   const nBefore = [...chunk.text.slice(0, chunk.text.indexOf(text))].length; // the server counts code points
   const start = chunk.start + nBefore;
   return (
-    <a class="small" href={citedAt({ document_id: chunk.document_id, start, end: start + [...text].length })}>
-      <DocumentId id={chunk.document_id} />
-    </a>
+    <>
+      {" "}
+      <a class="small" href={citedAt({ document_id: chunk.document_id, start, end: start + [...text].length })}>
+        <DocumentId id={chunk.document_id} />
+      </a>
+    </>
   );
 }
 
@@ -222,7 +226,8 @@ function Relations({ entity, chunks }: { entity: Entity; chunks: [Chunk, number]
                     <li key={relation.id} dir="auto">
                       <a href={href("entities", other.key)}>{other.name}</a> <span class="small">{other.type}</span>
                       <p class="small">
-                        {shortened(relation.description, 300)} <Origin text={relation.description.split("\n")[0]!} chunks={chunks} />
+                        {shortened(relation.description, 300)}
+                        <Origin text={relation.description.split("\n")[0]!} chunks={chunks} />
                       </p>
                     </li>
                   ))}

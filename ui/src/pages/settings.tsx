@@ -6,7 +6,7 @@ import { get, post, query, request, workspaceUrl, type Problem } from "../api";
 import { JobList } from "../jobs";
 import { Action, Await, Confirm, Facts, ProblemNotice, Tabs, Waiting, announce, asProblem, say, useLoaded } from "../parts";
 import { go, route } from "../route";
-import { bytes, money, number, t, type Key } from "../words";
+import { bytes, moment, money, number, t, type Key } from "../words";
 import { changes, followWorkspace, watch } from "../work";
 import type { Derivation, IndexStatus, Job, Setting, UsageRow } from "../types";
 
@@ -30,6 +30,7 @@ export function Settings() {
       {isAdmin.value && <Checks />}
       {isAdmin.value && <SettingsInForce />}
       {isAdmin.value && <Workspaces />}
+      <Access />
       <Clients />
     </div>
   );
@@ -372,6 +373,33 @@ function Deletion({ name, close }: { name: string; close: () => void }) {
     <Confirm title={t("workspaces.deleteOne", { name })} action={t("workspaces.delete")} close={close} run={run}>
       <p>{t("workspaces.deleteHint", { name })}</p>
     </Confirm>
+  );
+}
+
+// Access
+
+/** Whose key this is, and how others get one: keys are made where the server runs, never over HTTP. */
+function Access() {
+  const { name, permission, expires } = session.value!;
+  return (
+    <section aria-labelledby="access">
+      <h2 id="access">{t("access.title")}</h2>
+      <Facts
+        rows={[
+          [t("access.name"), name],
+          [t("access.permission"), t(`access.${permission}`)],
+          ...(expires ? [[t("access.expires"), moment(expires)] as [string, string]] : []),
+        ]}
+      />
+      {isAdmin.value && (
+        <>
+          <p class="small">{t("access.hint")}</p>
+          <pre class="wide" tabIndex={0}>
+            quipu keys create alice --permission read
+          </pre>
+        </>
+      )}
+    </section>
   );
 }
 
