@@ -41,6 +41,7 @@ export interface Citation {
   page: number | null;
   headings: string[];
   source: string;
+  also_in?: string[]; // other documents with the same text; an answer that was saved earlier does not name them
 }
 
 export interface Statement {

@@ -11,6 +11,7 @@ import type { Answer, Citation, Passage } from "../types";
 import { optionsOf } from "./options";
 
 const PEEK_WIDTH = 340; // pixels, as in the style sheet
+const N_COPIES = 3; // documents with the same text, named for one citation
 const PEEK_MS = 200;
 
 /** An answer with its sources; tabs show the evidence, the prompt and the reply of the server. */
@@ -183,6 +184,18 @@ function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes:
               {citation.document_id !== citation.title && <DocumentId id={citation.document_id} />}
             </span>
             <CitationPlace citation={citation} />
+            {citation.also_in && citation.also_in.length > 0 && (
+              <span class="small">
+                {" · "}
+                {t("ask.alsoIn")}{" "}
+                {citation.also_in.slice(0, N_COPIES).map((id) => (
+                  <a key={id} href={href("documents", id)}>
+                    <DocumentId id={id} />{" "}
+                  </a>
+                ))}
+                {citation.also_in.length > N_COPIES && t("more", { n: citation.also_in.length - N_COPIES })}
+              </span>
+            )}
             {withQuotes && <blockquote dir="auto">{shortened(citation.quote)}</blockquote>}
           </li>
         ))}
