@@ -254,6 +254,16 @@ function ToastList() {
   );
 }
 
+/** Copy a text; a browser keeps the clipboard from pages without TLS, which is said. */
+export async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    say(t("clients.copied"));
+  } catch {
+    say(t("clients.copyByHand"));
+  }
+}
+
 /** Give the browser a file to save. */
 export function save(name: string, content: BlobPart, type: string): void {
   const link = document.createElement("a");

@@ -51,6 +51,14 @@ test("a quote is shown at its number under the pointer and by keyboard, and goes
   await page.waitForSelector(".peek", { state: "detached" });
 });
 
+test("an answer is copied with its sources", async () => {
+  const page = await open(browser, server.address, asked, { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.waitForSelector(".sources");
+  await page.click(".cost button");
+  await page.waitForSelector(".toasts p");
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /built on the work[^]*\[1\] Michael Ventris and Linear B \(linear-b\.md\)/);
+});
+
 test("the start offers questions about what the documents name most", async () => {
   const page = await open(browser, server.address);
   await page.waitForSelector(".suggestions button >> nth=3");

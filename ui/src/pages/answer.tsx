@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { post } from "../api";
 import { Markdown, codePoints, shortened, type CitationElement, type Span } from "../markdown";
-import { Facts, ProblemNotice, Tabs, Waiting, moveInList, useLoaded } from "../parts";
+import { Facts, ProblemNotice, Tabs, Waiting, copy, moveInList, useLoaded } from "../parts";
 import { href, route } from "../route";
 import { duration, language, money, number, t } from "../words";
 import type { Answer, Citation, Passage } from "../types";
@@ -221,10 +221,19 @@ function Cost({ answer, question }: { answer: Answer; question?: string }) {
       <span>{answer.generator === "extractive" ? t("ask.quoted") : answer.generator}</span>
       {tokens > 0 && <span>{t("count.tokens", { n: tokens })}</span>}
       {cost > 0 && <span>{money(cost, answer.usage[0]?.currency)}</span>}
+      <button class="quiet" onClick={() => void copy(withSources(answer))}>
+        {t("ask.copy")}
+      </button>
       {question && <a href={href("compare", "", { q: question })}>{t("nav.compare")}</a>}
       {question && <a href={href("why", "", { q: question, strategy: answer.trace.strategy })}>{t("nav.why")}</a>}
     </footer>
   );
+}
+
+/** Return an answer with its sources as Markdown, to be pasted elsewhere. */
+function withSources({ text, citations }: Answer): string {
+  const sources = citations.map(({ number, title, document_id, page }) => `[${number}] ${title || document_id} (${document_id}${page === null ? "" : `, ${t("page", { n: page })}`})`);
+  return [text, ...(sources.length ? [sources.join("\n")] : [])].join("\n\n");
 }
 
 function usePassages(question: string, strategy: string) {

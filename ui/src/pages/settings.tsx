@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { isAdmin, loadSession, mayWrite, session, workspaces } from "../session";
 import { get, post, query, request, workspaceUrl, type Problem } from "../api";
 import { JobList } from "../jobs";
-import { Action, Await, Confirm, Facts, ProblemNotice, Tabs, Waiting, announce, asProblem, say, useLoaded } from "../parts";
+import { Action, Await, Confirm, Facts, ProblemNotice, Tabs, Waiting, announce, asProblem, copy, say, useLoaded } from "../parts";
 import { go, route } from "../route";
 import { bytes, moment, money, number, t, type Key } from "../words";
 import { changes, followWorkspace, watch } from "../work";
@@ -410,13 +410,6 @@ type Client = "curl" | "openai" | "ollama" | "mcp";
 function Clients() {
   const [client, setClient] = useState<Client>("curl");
   const text = snippet(client);
-  const copy = () =>
-    navigator.clipboard
-      ? navigator.clipboard.writeText(text).then(
-          () => say(t("clients.copied")),
-          () => say(t("clients.copyByHand")),
-        )
-      : Promise.resolve(say(t("clients.copyByHand"))); // a browser keeps the clipboard from pages without TLS
   return (
     <section aria-labelledby="clients">
       <h2 id="clients">{t("clients.title")}</h2>
@@ -436,7 +429,7 @@ function Clients() {
         <pre class="wide" tabIndex={0}>
           {text}
         </pre>
-        <button onClick={() => void copy()}>{t("clients.copy")}</button>
+        <button onClick={() => void copy(text)}>{t("clients.copy")}</button>
       </div>
     </section>
   );
