@@ -28,6 +28,7 @@ from quipu.model.graph import Chunk
 from quipu.text.unicode import is_unspaced
 
 MAX_LEAD_CHARS = 200
+MAX_HEADER_CHARS = 600  # of the row that names the columns of a table: without it a row says nothing
 MAX_CANDIDATES = 40
 SNIPPET_CHARS = 240
 K1, B = 1.2, 0.75  # of BM25
@@ -305,15 +306,16 @@ def _leads(passage: PassageText, index: int, room: int) -> Iterator[Span]:
         block = passage.blocks[block.lead]
     for place in (*above, *reversed(leads)):
         if place >= 0:
+            is_header = passage.blocks[place].kind is BlockKind.ROW
             start, end = _last_sentence(passage.text, passage.blocks[place])
-            if end - start <= min(room, MAX_LEAD_CHARS):
+            if end - start <= (MAX_HEADER_CHARS if is_header else min(room, MAX_LEAD_CHARS)):
                 room -= end - start
                 yield start, end
 
 
 def _last_sentence(text: str, block: TextBlock) -> Span:
     """Return the whole of a short block, else its last sentence: "The options are:"."""
-    if block.end - block.start <= MAX_LEAD_CHARS:
+    if block.end - block.start <= MAX_LEAD_CHARS or block.kind is BlockKind.ROW:
         return block.start, block.end
     return list(sentence_bounds(text, block))[-1]
 

@@ -16,6 +16,7 @@ import pypdfium2.raw as pdfium
 
 from quipu.parse.pdf_columns import find_aligned
 from quipu.parse.pdf_grid import find_grids, merge_rules
+from quipu.parse.pdf_reading_order import by_column
 from quipu.parse.pdf_tables import PdfRule, PdfTable, PdfWord
 
 # [text, left, right, baseline, baseline of its end, size], in points from the lower left corner of the page. PDFium
@@ -107,6 +108,7 @@ def divide(
     lines: Sequence[tuple[RawLine, list[PdfWord]]], rules: Sequence[PdfRule]
 ) -> tuple[list[RawLine], list[RawTable]]:
     """Return the lines of a page without the words that are in tables, and the tables."""
+    lines = _reordered(lines)
     words = [word for _, line_words in lines for word in line_words]
     tables = find_grids(words, rules)
     in_grids = frozenset[int]().union(*(table.places for table in tables))
@@ -126,6 +128,27 @@ def divide(
             text = " ".join(word.text for word in outside)
             remaining.append((text, first.left, last.right, first.baseline, last.baseline, last.size))
     return remaining, [_raw_table(tables[index], n_lines) for index, n_lines in n_before.items()]
+
+
+def _reordered(lines: Sequence[tuple[RawLine, list[PdfWord]]]) -> Sequence[tuple[RawLine, list[PdfWord]]]:
+    """Return the lines; where the file mixes two columns, those of the left column before those of the right."""
+    ordered = by_column([words for _, words in lines])
+    if len(ordered) == len(lines) and all(len(new) == len(old) for new, (_, old) in zip(ordered, lines, strict=True)):
+        return lines
+    return [
+        (
+            (
+                " ".join(word.text for word in words),
+                words[0].left,
+                words[-1].right,
+                words[0].baseline,
+                words[-1].baseline,
+                words[-1].size,
+            ),
+            words,
+        )
+        for words in ordered
+    ]
 
 
 def _raw_table(table: PdfTable, n_lines_before: int) -> RawTable:

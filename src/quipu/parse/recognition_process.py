@@ -27,6 +27,8 @@ DPI = 300
 _POINTS = 72  # per inch
 _MIN_WORD_CONFIDENCE = 25  # percent; a word below is dirt on the paper
 _MIN_ORIENTATION = 2.0  # confidence of Tesseract that a page lies on its side
+_SURE = 75  # percent; below, the languages of other scripts are tried
+_MAX_CANDIDATES = 4
 _SIMILAR_SIZE = 0.25
 _LANGUAGES_BY_SCRIPT = {
     "Cyrillic": ("rus", "ukr", "bul", "srp"),
@@ -68,15 +70,30 @@ class PageRecogniser:
         detected, quarter_turns = self._script(picture, scale)
         if quarter_turns:
             picture = page.render(scale=scale, grayscale=True, rotation=quarter_turns)
-        languages = self._languages or detected
+        words: list[tuple[PdfWord, float]] = []
+        confidence, languages = -1, ""
+        for candidate in [self._languages] if self._languages else self._candidates(detected):
+            if confidence < _SURE:
+                candidate_words = self._read_words(picture, candidate, scale)
+                candidate_confidence = _mean_confidence(candidate_words)
+                if candidate_confidence > confidence:
+                    words, confidence, languages = candidate_words, candidate_confidence, candidate
+        lines, tables = divide(_lines([word for word, _ in words]), [])
+        return {"lines": lines, "tables": tables, "confidence": confidence, "languages": languages}
+
+    def _candidates(self, detected: str) -> list[str]:
+        """Return the detected languages and those of other scripts, for a page with too little text to detect one."""
+        first = [
+            next((name for name in names if name in self._installed), "") for names in _LANGUAGES_BY_SCRIPT.values()
+        ]
+        others = ["+".join([name, *({"eng"} & self._installed)]) for name in dict.fromkeys(first) if name]
+        return list(dict.fromkeys([detected, *others]))[:_MAX_CANDIDATES]
+
+    def _read_words(self, picture: pypdfium2.PdfBitmap, languages: str, scale: float) -> list[tuple[PdfWord, float]]:
         api = self._api(languages, tesserocr.PSM.AUTO)
         _show(api, picture, scale)
         api.Recognize()
-        words = _words(api, scale, picture.height / scale)
-        n_letters = sum(len(word.text) for word, _ in words)
-        confidence = sum(len(word.text) * percent for word, percent in words) / n_letters if n_letters else 0
-        lines, tables = divide(_lines([word for word, _ in words]), [])
-        return {"lines": lines, "tables": tables, "confidence": int(confidence), "languages": languages}
+        return _words(api, scale, picture.height / scale)
 
     def _script(self, picture: pypdfium2.PdfBitmap, scale: float) -> tuple[str, int]:
         """Return the languages for the script of a page, and the degrees by which to turn it to stand upright."""
@@ -117,6 +134,12 @@ def _read(languages: str, max_pixels: int, pages: list[int]) -> dict[str, object
     document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
     version = tesserocr.tesseract_version().split("\n")[0].strip()
     return {"version": version, "pages": {page: recogniser.read_page(document[page], max_pixels) for page in pages}}
+
+
+def _mean_confidence(words: list[tuple[PdfWord, float]]) -> int:
+    """Return the mean confidence of the words in percent, each as often as it has letters."""
+    n_letters = sum(len(word.text) for word, _ in words)
+    return int(sum(len(word.text) * percent for word, percent in words) / n_letters) if n_letters else 0
 
 
 def _show(api: tesserocr.PyTessBaseAPI, picture: pypdfium2.PdfBitmap, scale: float) -> None:

@@ -51,6 +51,14 @@ def test_a_row_is_shown_with_the_header_of_its_table() -> None:
     assert quote.text == "| kind | price |\n| camel | 40 |"
 
 
+def test_a_row_of_many_columns_is_shown_with_its_long_header_too() -> None:
+    header = "| animal | " + " | ".join(f"price in the year {year}" for year in range(2001, 2013)) + " |"
+    row = "| camel | " + " | ".join(str(n) for n in range(40, 52)) + " |"
+    table = passage_text(f"{header}\n|---|\n| horse | 1 |\n{row}")
+    assert len(header) > 200
+    assert _quotes("What was the price of a camel in the year 2003?", table)[0].text == f"{header}\n{row}"
+
+
 def test_a_row_cut_off_its_header_is_shown_with_it_too() -> None:
     cut = replace(passage_text("horse | 12\ncamel | 40"), chunk=replace(chunk("Prices", ""), header="kind | price"))
     quote = _quotes("What is the price of a camel?", cut)[0]

@@ -65,6 +65,13 @@ def test_only_pages_without_text_of_their_own_are_recognised_and_illegible_ones_
     assert recognised(pdf([prose("A page with text of its own.")])).metadata == {}
 
 
+@needs_languages("eng", "chi_sim")
+def test_a_page_with_too_little_text_to_detect_its_script_is_tried_in_other_languages() -> None:
+    parsed = recognised(scanned_pdf([scan("chi_sim", dpi=150)], dpi=150))
+    assert character_error_rate(parsed.text, "".join(lines_of_part("chi_sim", 0))) < 0.1
+    assert "chi_sim" in str(parsed.metadata["recognised_with"])
+
+
 @needs_languages("eng")
 def test_the_same_scan_gives_the_same_document() -> None:
     data = scanned_pdf([scan("eng", dpi=150, noise=0.03)], dpi=150)

@@ -1,0 +1,105 @@
+"""PDF reading order: the words of a page in two columns, which the file draws line by line across both columns.
+
+Most files draw one column after the other, and are read in that order. Some draw a line of the left column and then the
+line beside it: their columns are told apart by the empty strip between them, and by text that fills the left column.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby, pairwise
+
+from quipu.parse.pdf_tables import PdfWord, is_leader, is_value, lines_of
+
+MIN_LINES = 12  # of each column
+MIN_CLEAR = 0.75  # of the lines of the page, which do not cross the strip
+MIN_CHANGES = 0.2  # of the lines: how often the file goes on from the left to the right column
+MIN_STRIP = 1.0  # font sizes
+MIN_WORDS = 4.0  # of a side of a line, on average
+MAX_VALUES = 0.2  # of the words: more are a table
+MAX_DIVIDED = 0.3  # of the lines: more have columns of their own
+MIN_FULL = 0.4  # of the lines of the left column, which fill it
+_NEARLY = 0.8  # of the width of the left column
+_MIDDLE = (0.35, 0.65)  # of the width of the text
+_MAX_WORDS = 20_000
+
+_Lines = Sequence[Sequence[PdfWord]]
+
+
+def by_column(file_lines: _Lines) -> list[list[PdfWord]]:
+    """Return the words by line in reading order, with new places; `file_lines` unless the file mixes two columns."""
+    words = [word for line in file_lines for word in line]
+    if not MIN_LINES <= len(words) <= _MAX_WORDS:
+        return [list(line) for line in file_lines]
+    lines = lines_of(words)
+    strip = _strip(lines)
+    n_changes = sum(before.left < strip < word.left for before, word in pairwise(words))
+    if not strip or n_changes < MIN_CHANGES * len(lines) or not _are_columns(lines, strip):
+        return [list(line) for line in file_lines]
+    ordered = list(_ordered(lines, strip))
+    place = 0
+    numbered: list[list[PdfWord]] = []
+    for line in ordered:
+        numbered.append([replace(word, place=place + index) for index, word in enumerate(line)])
+        place += len(line)
+    return numbered
+
+
+def _strip(lines: _Lines) -> float:
+    """Return where most lines of a right column begin, a little to the left; 0 if there is none."""
+    left = min(word.left for line in lines for word in line)
+    right = max(word.right for line in lines for word in line)
+    low, high = (left + share * (right - left) for share in _MIDDLE)
+    beginnings = [line[0] for line in lines]
+    beginnings += [
+        word for line in lines for before, word in pairwise(line) if word.left - before.right > MIN_STRIP * word.size
+    ]
+    starts = Counter(round(word.left) for word in beginnings if low < word.left < high)
+    start = max(starts, key=lambda position: (starts[position], -position), default=0)
+    return start - 1.5 if starts[start] >= MIN_LINES / 2 else 0.0
+
+
+def _are_columns(lines: _Lines, strip: float) -> bool:
+    """Return whether most lines keep clear of the strip, and both sides are text, on the left filling its column."""
+    clear = [line for line in lines if not _crosses(line, strip)]
+    sides = [
+        [side for line in clear if (side := [word for word in line if (word.left < strip) is is_left])]
+        for is_left in (True, False)
+    ]
+    words = [word for line in clear for word in line]
+    left = min((word.left for word in words), default=strip)
+    width = max((side[-1].right for side in sides[0]), default=left) - left
+    n_full = sum(side[-1].right - left > _NEARLY * width for side in sides[0])
+    return (
+        len(clear) >= MIN_CLEAR * len(lines)
+        and all(_is_text(side) for side in sides)
+        and n_full >= MIN_FULL * len(sides[0])
+    )
+
+
+def _is_text(lines: _Lines) -> bool:
+    """Return whether the lines of one column are many, not short, without wide spaces, and not mostly values."""
+    words = [word for line in lines for word in line if not is_leader(word)]
+    n_values = sum(is_value(word.text) for word in words)
+    n_divided = sum(any(word.left - before.right > 2 * word.size for before, word in pairwise(line)) for line in lines)
+    if n_divided > MAX_DIVIDED * len(lines):
+        return False
+    return len(lines) >= MIN_LINES and len(words) >= MIN_WORDS * len(lines) and n_values <= MAX_VALUES * len(words)
+
+
+def _crosses(line: Sequence[PdfWord], strip: float) -> bool:
+    return any(word.left < strip < word.right for word in line)
+
+
+def _ordered(lines: _Lines, strip: float) -> Iterator[list[PdfWord]]:
+    """Yield the lines of the left column, then of the right one; a line across both columns ends what is above it."""
+    for is_across, group in groupby(lines, key=lambda line: _crosses(line, strip)):
+        band = list(group)
+        if is_across:
+            yield from (list(line) for line in band)
+            continue
+        for is_left in (True, False):
+            for line in band:
+                side = [word for word in line if (word.left < strip) is is_left]
+                if side:
+                    yield side
