@@ -25,7 +25,6 @@ from quipu.ports.providers import Embedder
 from quipu.providers.local import ByteTokenizer
 from quipu.settings import Settings
 from quipu.stores.relational.store import RelationalStore
-from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.llm import ScriptedEmbedder, ScriptedLLM
 from quipu.testing.scripted.script import Fault, Latency, ReplyRules, Script
 from quipu.topology import LocalTopologyIndex
@@ -34,6 +33,7 @@ from quipu.wiring import open_engine
 from quipu.wrap.chain import LLMChain, ModelLink
 from quipu.wrap.meter import Meter, ModelPricing
 from quipu.wrap.retry import RetryPolicy
+from tests.laws.world import open_backend
 
 BATCH_TOKENS = 120  # of descriptions: a few, so that a summary takes several calls
 AT_ONCE = Latency()
@@ -98,7 +98,7 @@ async def scripted_engine(
     """Open an engine whose models are in this process: without a server, as wiring would put it together."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
     embedder, tokenizer = embedder or ScriptedEmbedder(), ByteTokenizer()
-    store = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=60.0), lease_s=60)
+    store = RelationalStore(open_backend(folder), lease_s=60)
     await store.prepare()
     await store.set_embedder(embedder.identity, embedder.dimension)
     link = ModelLink(llm=llm, pricing=ModelPricing(model=llm.identity, price=None, count_tokens=tokenizer.count))

@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "Unfinished work": {
             "resume": "Finish work that was stopped or killed.",
+            "work": "Read documents that others queue, until Ctrl-C.",
             "retry": "Try failed documents again.",
             "cancel": "Drop queued work; live documents stay.",
         },
@@ -52,6 +53,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "The index": {
             "verify": "Recompute every derivation and compare it with the index.",
             "dump": "Print the canonical state as JSON lines.",
+            "copy": "Copy an index between folders and databases.",
             "export": "Write the graph for people and other programs, in one of several formats.",
             "refresh": "Bring derivations up to date, or compute one on demand.",
             "reembed": "Compute every vector again with the current embedder.",
@@ -75,8 +77,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 
 
 _SHARED_MODULES = {
-    **dict.fromkeys(("verify", "dump", "reembed", "purge"), "maintenance"),
-    **dict.fromkeys(("resume", "retry", "cancel"), "jobs"),
+    **dict.fromkeys(("verify", "dump", "copy", "reembed", "purge"), "maintenance"),
+    **dict.fromkeys(("resume", "work", "retry", "cancel"), "jobs"),
     **dict.fromkeys(("edit", "history", "undo"), "edit"),
     "docs": "status",
     "status": "status",

@@ -249,6 +249,26 @@ def place(settings: Settings) -> str:
     return str(settings.folder or settings.index)
 
 
+async def copy_index(source: Settings, target: Settings) -> int:
+    """Copy an index to where there is none, completely or not at all; return how many rows its tables have.
+
+    Raises NotFound where there is none to copy, and InvalidInput where there is one in the other place.
+    """
+    if not await has_index(source):
+        raise NotFound(f"There is no index in {place(source)}.", remedy="Name one: a folder, or postgresql://…")
+    if await has_index(target):
+        raise InvalidInput(f"There is an index in {place(target)}.", remedy="Name another folder or workspace.")
+    if target.folder:
+        _make_folder(target.folder)
+    store, copy = open_store(source), open_store(target)
+    try:
+        await store.prepare()
+        return await store.copy_to(copy)
+    finally:
+        await store.close()
+        await copy.close()
+
+
 async def has_index(settings: Settings) -> bool:
     """Return whether there is an index where the settings say; nothing is created."""
     store = open_store(settings)

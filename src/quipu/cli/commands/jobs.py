@@ -1,5 +1,6 @@
-"""Unfinished work: `quipu resume`, `retry` and `cancel`."""
+"""Unfinished work: `quipu resume`, `work`, `retry` and `cancel`."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,8 @@ from quipu.cli.options import QuipuCommand, budget_option, load_settings, waitin
 from quipu.cli.output import emit, stderr
 from quipu.cli.progress import progress
 from quipu.cli.results import finish_queue
-from quipu.model.document import DocumentStatus
-from quipu.model.event import Event, Progress
+from quipu.model.document import DocumentListing, DocumentStatus
+from quipu.model.event import Event, EventSink, Progress
 from quipu.model.results import AddResult
 from quipu.text.formatting import format_count
 
@@ -36,6 +37,59 @@ def resume(budget: str | None, is_quiet: bool) -> int:
 async def _resume(engine: "Quipu", on_event: Callable[[Event], None]) -> AddResult:
     on_event(Progress(stage="publish", n_done=0, n_total=waiting(await engine.status())))
     return await engine.resume(on_event=on_event)
+
+
+_UNFINISHED = (DocumentStatus.QUEUED, DocumentStatus.PARSING, DocumentStatus.EXTRACTING, DocumentStatus.REMOVING)
+
+
+@click.command(
+    "work",
+    cls=QuipuCommand,
+    examples=(
+        "quipu --index 'postgresql://quipu@db/notes' work",
+        "quipu work --until-empty",
+    ),
+)
+@click.option("--until-empty", "is_until_empty", is_flag=True, help="End when no document waits any more.")
+@click.option("--poll", "poll_s", type=click.FloatRange(0.05, 3600.0), default=2.0, help="Seconds between two looks.")
+@budget_option
+@click.option("-q", "--quiet", "is_quiet", is_flag=True, help="No progress, no summary.")
+def work(is_until_empty: bool, poll_s: float, budget: str | None, is_quiet: bool) -> int:
+    """Read documents that others queue, until Ctrl-C.
+
+    Any number of workers, also on other machines, share one queue: each takes documents under leases that end by the
+    clock of the database. What a killed worker had read is kept; its documents are free when its lease ends, at once on
+    the same machine. A budget and the number of calls at once are those of one worker.
+    """
+    settings = load_settings(budget=budget)
+    with progress(is_quiet=is_quiet) as on_event:
+        result = with_engine(
+            lambda engine: _work(engine, on_event, poll_s=poll_s, is_until_empty=is_until_empty), settings, create=True
+        )
+    if result is None:
+        if not is_quiet:
+            emit({"finished": 0}, _render_idle)
+        return 0
+    return finish_queue(result, is_quiet=is_quiet)
+
+
+async def _work(engine: "Quipu", on_event: EventSink, *, poll_s: float, is_until_empty: bool) -> AddResult | None:
+    """Work whenever documents wait; return the last result that did anything, at the end or when the work stops."""
+    latest: AddResult | None = None
+    waiting = DocumentListing(statuses=_UNFINISHED, k=1)
+    while True:
+        if await engine.documents(waiting):
+            result = await engine.resume(on_event)
+            latest = result if result.n_resumed or result.n_removed or result.stopped else latest
+            if result.stopped:
+                return latest
+        if is_until_empty and not await engine.documents(waiting):
+            return latest
+        await asyncio.sleep(poll_s)  # what waits now may be another worker's
+
+
+def _render_idle(console: Console, result: dict[str, int]) -> None:
+    console.print(f"{format_count(result['finished'], 'document')} finished: nothing waited.")
 
 
 @click.command("retry", cls=QuipuCommand, examples=("quipu retry", "quipu retry notes/a.md"))
@@ -66,7 +120,10 @@ _SETTLED = (DocumentStatus.READY, DocumentStatus.PARTIAL)
 @click.argument("ids", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Cancel every queued or failed document.")
 def cancel(ids: tuple[str, ...], is_all: bool) -> None:
-    """Drop queued work; live documents stay. IDS are document ids, or paths from the current folder."""
+    """Drop queued work; live documents stay.
+
+    IDS are document ids, or paths from the current folder.
+    """
     if bool(ids) == is_all:
         raise click.UsageError("Name documents, or use --all.")
     emit({"cancelled": with_engine(lambda engine: _cancel(engine, ids))}, _render_cancel)

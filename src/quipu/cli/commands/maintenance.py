@@ -1,5 +1,6 @@
-"""Maintenance of an index: `quipu verify`, `dump`, `reembed` and `purge`."""
+"""Maintenance of an index: `quipu verify`, `dump`, `copy`, `reembed` and `purge`."""
 
+import asyncio
 import sys
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,33 @@ def _render_reembed(console: Console, result: dict[str, int]) -> None:
         console.print(f"{format_count(result['embedded'], 'text')} embedded; searches use the new vectors from now on.")
     else:
         console.print("Every text already has a vector of the current embedder. There was nothing to do.")
+
+
+@click.command(
+    "copy",
+    cls=QuipuCommand,
+    examples=(
+        "quipu copy ./.quipu 'postgresql://quipu@db/notes?workspace=team'",
+        "quipu copy 'postgresql://quipu@db/notes' ./kb",
+    ),
+)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+def copy(source: str, target: str) -> None:
+    """Copy an index between folders and databases.
+
+    FROM and TO are folders or addresses. There must be nothing in TO. The copy gives the same bytes in `quipu dump`
+    and the same rankings. It is made of one snapshot, completely or not at all. Nothing is read or embedded again.
+    """
+    from quipu.settings import Settings
+    from quipu.wiring import copy_index
+
+    n_rows = asyncio.run(copy_index(Settings(index=source), Settings(index=target)))
+    emit({"rows": n_rows}, _render_copy)
+
+
+def _render_copy(console: Console, result: dict[str, int]) -> None:
+    console.print(f"{format_count(result['rows'], 'row')} copied. Compare: quipu --index FROM dump | sha256sum")
 
 
 @click.command("purge", cls=QuipuCommand, examples=("quipu purge",))

@@ -24,6 +24,7 @@ from quipu.ports.store import ReadView
 from quipu.stores.relational import (
     change_log,
     commit,
+    copying,
     entities,
     filters,
     jobs,
@@ -108,6 +109,20 @@ class RelationalStore:
     async def identity(self) -> str:
         """Return what tells this index from all others, "" for one made before indexes had identities."""
         return await self._read(lambda connection: read_meta(connection, "identity")) or ""
+
+    async def copy_to(self, target: "RelationalStore") -> int:
+        """Copy this index to where there is none, completely or not at all; return how many rows.
+
+        Raises InvalidInput if there is anything.
+        """
+
+        def copy() -> int:
+            with self._backend.reading() as source, target._backend.writing() as connection:
+                copying.check_empty(connection)
+                create_or_migrate(connection, target._backend, self._analyzer)
+                return copying.copy_rows(source, connection, target._backend, self._analyzer)
+
+        return await finish_in_thread(copy)
 
     async def commit(self, delta: Delta) -> CommitResult:
         now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,92 @@
+"""Law: worker processes share one queue in PostgreSQL; each document is read once, also where a worker is killed."""
+
+import asyncio
+import time
+from asyncio.subprocess import Process
+from collections import Counter
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from quipu.settings import Settings
+from quipu.testing.postgres_server import PostgresServer
+from quipu.testing.scripted.script import Latency, RequestKind
+from quipu.testing.server.process import ServerHandle
+from quipu.wiring import open_engine
+from tests.children import PATIENCE_S, running
+from tests.laws.model_counts import asked_again, completed
+from tests.laws.model_world import dump_of, fresh_dump, model_settings, script, travels
+
+DOCUMENTS = [travels(f"{name}.md") for name in ("amber", "birch", "cedar", "daisy", "elder", "fir")]
+_SETTINGS = (
+    *("llm", "llm_base_url", "llm_concurrency", "chunk_tokens", "always_glean", "cache"),
+    *("embedder", "embedder_model", "embedder_base_url", "embedder_dimension"),
+)
+READING = (RequestKind.EXTRACT, RequestKind.GLEAN)
+
+
+def _settings(postgres: PostgresServer, server: ServerHandle, tmp_path: Path, workspace: str) -> Settings:
+    index = postgres.address(workspace)
+    return model_settings(Path(), server.base_url, index=index, cache=tmp_path / "cache", llm_concurrency=1)
+
+
+def _worker(settings: Settings) -> AbstractAsyncContextManager[Process]:
+    """Run `quipu work` with these settings until the queue is empty."""
+    environment = {f"QUIPU_{name.upper()}": str(getattr(settings, name)) for name in _SETTINGS}
+    arguments = ("--index", str(settings.index), "work", "--until-empty", "--poll", "0.05", "--quiet")
+    return running("quipu", *arguments, environment=environment)
+
+
+async def _enqueue(settings: Settings) -> None:
+    async with await open_engine(settings) as kb:
+        await kb.enqueue(*DOCUMENTS)
+
+
+def _wait_until_read(server: ServerHandle, n: int) -> None:
+    """Wait until the model has given this many replies to those that read."""
+    deadline = time.monotonic() + PATIENCE_S
+    while len(completed(server.stats().requests, *READING)) < n:
+        assert time.monotonic() < deadline, f"there were no {n} replies in {PATIENCE_S:g} s"
+
+
+async def _end_state(settings: Settings) -> tuple[list[str], list[str]]:
+    async with await open_engine(settings) as kb:
+        assert (await kb.status()).jobs == ()
+        return await dump_of(kb), await kb.verify()
+
+
+async def test_two_workers_share_a_queue_and_pay_once(
+    running_postgres: PostgresServer, server: ServerHandle, tmp_path: Path
+) -> None:
+    settings = _settings(running_postgres, server, tmp_path, "two-workers")
+    server.configure(script())
+    await _enqueue(settings)
+    server.reset()
+    async with _worker(settings) as one, _worker(settings) as other:
+        async with asyncio.timeout(PATIENCE_S):
+            assert [await one.wait(), await other.wait()] == [0, 0]
+    assert asked_again((await asyncio.to_thread(server.settled)).requests) == []
+    expected = await fresh_dump(model_settings(tmp_path / "alone", server.base_url), *DOCUMENTS)
+    assert await _end_state(settings) == (expected, [])
+
+
+async def test_what_a_killed_worker_had_read_is_not_paid_for_again(
+    running_postgres: PostgresServer, server: ServerHandle, tmp_path: Path
+) -> None:
+    """Two calls at most were under way when it was killed: their replies reached nobody."""
+    settings = _settings(running_postgres, server, tmp_path, "killed-worker")
+    server.configure(script(latency=Latency(mean_s=0.05)))
+    await _enqueue(settings)
+    server.reset()
+    async with _worker(settings) as mortal:
+        await asyncio.to_thread(_wait_until_read, server, 3)
+        mortal.kill()
+        await mortal.wait()
+        async with _worker(settings) as heir, asyncio.timeout(PATIENCE_S):
+            assert await heir.wait() == 0
+    requests = (await asyncio.to_thread(server.settled)).requests
+    n_by_key = Counter(request.key for request in completed(requests, *READING))
+    assert sum(n - 1 for n in n_by_key.values()) <= 2
+    assert len(n_by_key) > 3
+    server.configure(script())
+    expected = await fresh_dump(model_settings(tmp_path / "alone", server.base_url), *DOCUMENTS)
+    assert await _end_state(settings) == (expected, [])

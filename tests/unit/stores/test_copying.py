@@ -1,0 +1,78 @@
+"""Tests of copying an index between databases: the same bytes, the same answers, and nothing half-done."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from quipu.errors import InvalidInput, NotFound
+from quipu.model.document import SourceDocument
+from quipu.model.query import Query
+from quipu.settings import Settings
+from quipu.stores.relational import copying
+from quipu.wiring import copy_index, has_index, open_engine
+from tests.postgres import PostgresIndexes
+
+_QUESTIONS = ("Who met Kublai Khan?", "Что нашли в Новгороде?")
+
+
+@asynccontextmanager
+async def _told(settings: Settings) -> AsyncIterator[tuple[list[str], list[object]]]:
+    """Give the dump of an index, and what it answers; it must be sound."""
+    async with await open_engine(settings, create=False) as kb:
+        assert await kb.verify() == []
+        evidence = [(await kb.retrieve(Query(text=text))).chunks for text in _QUESTIONS]
+        yield [line async for line in kb.dump()], list(evidence)
+
+
+async def _fill(settings: Settings) -> None:
+    async with await open_engine(settings) as kb:
+        await kb.add_text("Marco Polo met Kublai Khan (KK) in Shangdu. KK ruled.", id="a", metadata={"year": 1275})
+        await kb.add_text("В Новгороде нашли берестяные грамоты.", id="b", title="Новгород")
+        await kb.refresh(["names", "synonyms", "sentences", "communities"])
+        await kb.enqueue(SourceDocument(id="waits.txt", content=b"Cai Lun made paper.", media_type="text/plain"))
+
+
+def _settings(postgres: PostgresIndexes, tmp_path: Path, name: str) -> Settings:
+    return Settings(index=postgres.server.address(name), cache=tmp_path / "cache")
+
+
+async def test_an_index_goes_to_postgresql_and_back_with_the_same_bytes_and_answers(
+    postgres: PostgresIndexes, tmp_path: Path
+) -> None:
+    first, back = (Settings(index=tmp_path / name) for name in ("first", "back"))
+    there = _settings(postgres, tmp_path, "copied")
+    await _fill(first)
+    assert await copy_index(first, there) == await copy_index(there, back) > 20
+    async with _told(first) as expected, _told(there) as in_postgres, _told(back) as in_folder:
+        assert in_postgres == expected
+        assert in_folder == expected
+    async with await open_engine(back) as kb:
+        assert (await kb.resume()).n_resumed == 1  # what waited was copied, too
+        assert await kb.verify() == []
+    with pytest.raises(InvalidInput, match="There is an index in"):
+        await copy_index(first, there)
+
+
+async def test_there_must_be_something_to_copy(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="There is no index in"):
+        await copy_index(Settings(index=tmp_path / "none"), Settings(index=tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+
+
+async def test_a_copy_that_fails_leaves_no_index(
+    postgres: PostgresIndexes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, there = Settings(index=tmp_path / "first"), _settings(postgres, tmp_path, "halfway")
+    await _fill(first)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(copying, "_index_text", fail)
+    with pytest.raises(RuntimeError, match="killed"):
+        await copy_index(first, there)
+    assert not await has_index(there)
+    monkeypatch.undo()
+    assert await copy_index(first, there) > 20
