@@ -135,6 +135,7 @@ def main() -> None:
     if sys.platform != "linux":
         print("Left out: CPU and memory of another process are read from /proc.")
         return
+    facts = ", ".join(f"{name} {value}" for name, value in {**machine(), **versions(), "commit": commit()}.items())
     for step in options.only or ["compare", *limits.STEPS]:
         printed = _Copy()
         with tempfile.TemporaryDirectory() as folder, redirect_stdout(printed):
@@ -144,7 +145,7 @@ def main() -> None:
                 print(f"| {step} | figure | reach |\n| --- | ---: | --- |")
                 limits.STEPS[step](Path(folder))
         if options.save:
-            save(step, printed.getvalue())
+            save(step, printed.getvalue(), facts)
 
 
 class _Copy(io.StringIO):
@@ -157,11 +158,10 @@ class _Copy(io.StringIO):
         return super().write(text)
 
 
-def save(step: str, tables: str) -> None:
-    """Write the tables of a step, and what they were measured on, into the file of results."""
+def save(step: str, tables: str, facts: str) -> None:
+    """Write the tables of a step, and the `facts` of what they were measured on, into the file of results."""
     parts = RESULTS.read_text("utf-8").split("\n## ") if RESULTS.exists() else [_HEAD]
     part_by_step = {part.partition("\n")[0]: part for part in parts[1:]}
-    facts = ", ".join(f"{name} {value}" for name, value in {**machine(), **versions(), "commit": commit()}.items())
     command = f"python benchmarks/server.py --only {step} --save"
     part_by_step[step] = f"{step}\n\n`{command}`: {date.today()}, {facts}.\n\n{tables.strip()}\n"
     ordered = [part_by_step[name] for name in ("compare", *limits.STEPS) if name in part_by_step]

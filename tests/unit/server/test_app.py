@@ -2,15 +2,20 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import get_origin
 
 import httpx
 import pytest
+from pydantic_core import to_json
 
+import quipu
+from quipu.model.evidence import Timing
 from quipu.server import ServerComponents, ServerOptions, Workspaces, app
 from quipu.server.app import OPERATIONS
 from quipu.server.openapi import openapi_document
+from quipu.server.wire import json_bytes
 from tests.unit.server.conftest import http_client
 
 KB = "/api/v1/workspaces/default"
@@ -358,3 +363,12 @@ async def test_the_description_of_the_api_is_made_once(
 
     monkeypatch.setattr(app, "openapi_document", make)
     assert (await client.get("/api/v1/openapi.json")).json() == first
+
+
+@pytest.mark.parametrize("strategy", ["weave", "mix", "bypass"])
+async def test_an_answer_is_written_as_every_other_result(index: Path, strategy: str) -> None:
+    async with quipu.open(index) as kb:
+        answer = await kb.query("Whom did Ada Lovelace write to?", strategy=strategy)
+    infinite = replace(answer, trace=replace(answer.trace, timings=(Timing(stage="x", ms=float("inf")),)))
+    for written in (answer, infinite):
+        assert json_bytes(written) == to_json(written, inf_nan_mode="null")
