@@ -79,7 +79,7 @@ FORMATS: tuple[Format, ...] = (
         module="html",
         is_text=True,
         types=(("text/html", (".html", ".htm")), ("application/xhtml+xml", (".xhtml",))),
-        keeps="headings, lists, tables, preformatted text; not navigation, forms, headers, footers",
+        keeps="headings, lists, tables, formulas as LaTeX, preformatted text; not navigation, forms, headers, footers",
     ),
     Format(
         name="PDF",
@@ -96,7 +96,7 @@ FORMATS: tuple[Format, ...] = (
             ("application/vnd.ms-word.document.macroenabled.12", (".docm",)),
         ),
         signature="a Word document",
-        keeps="headings, lists, tables, footnotes, text boxes, properties; tracked changes as if accepted",
+        keeps="headings, lists, tables, formulas as LaTeX, footnotes, text boxes, properties; changes as accepted",
     ),
     Format(
         name="PowerPoint",

@@ -40,6 +40,18 @@ _SKIP_LINK = re.compile(r"(?:skip|jump) to\b.{0,40}", re.IGNORECASE)
 _WHOLE_PAGE = _tags("html body main article")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NOT_IN_DATA_TABLES = _tags("table ul ol menu pre h1 h2 h3 h4 h5 h6")
+# The LaTeX of elements of MathML with so many parts; all others show their parts in a row.
+_FORMULAS = {
+    "mfrac": (r"\frac{{{}}}{{{}}}", 2),
+    "msup": ("{{{}}}^{{{}}}", 2),
+    "msub": ("{{{}}}_{{{}}}", 2),
+    "msubsup": ("{{{}}}_{{{}}}^{{{}}}", 3),
+    "munder": ("{{{}}}_{{{}}}", 2),
+    "mover": ("{{{}}}^{{{}}}", 2),
+    "munderover": ("{{{}}}_{{{}}}^{{{}}}", 3),
+    "mroot": (r"\sqrt[{1}]{{{0}}}", 2),
+    "msqrt": (r"\sqrt{{{}}}", 1),
+}
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]{0,30})(?=[\s>/])", re.IGNORECASE)
 _TEXT_ONLY = _tags("script style textarea title")
 _CLOSED_BY_OTHERS = _tags(
@@ -67,6 +79,7 @@ class HtmlBlockReader:
         self._header: list[str] = []  # lines of the open table up to its last header row
         self._has_data = False  # the open table already has a data row
         self._n_pre = 0
+        self._formula: int | None = None  # memory id of the open formula
         self._layout = layout_tables(root, skips)
         for node, is_entered in walk(root, skips):
             self._read(node, is_entered)
@@ -78,7 +91,12 @@ class HtmlBlockReader:
         return "\n\n".join(self._texts)
 
     def _read(self, node: LexborNode, is_entered: bool) -> None:
-        if node.is_text_node:
+        if self._formula is not None:
+            self._formula = self._formula if is_entered or node.mem_id != self._formula else None
+        elif node.tag == "math" and is_entered:
+            self._formula = node.mem_id
+            self._words.append(f"${web_formula(node)}$")
+        elif node.is_text_node:
             self._words.append((node.text_content or "") if is_entered else "")
         elif node.tag == "br":
             self._line_break(is_entered)
@@ -213,6 +231,21 @@ class HtmlBlockReader:
             Block(start=self._length, end=self._length + len(text), kind=kind, headings=headings, header=header)
         )
         self._length += len(text) + 2
+
+
+def web_formula(math: LexborNode) -> str:
+    """Return the LaTeX of a `math` element: as the page states it, otherwise made from its MathML."""
+    stated = math.css_first('annotation[encoding="application/x-tex"]')
+    text = (stated.text() if stated is not None else "") or math.attributes.get("alttext") or _latex(math)
+    return " ".join(text.split())
+
+
+def _latex(node: LexborNode) -> str:
+    parts = [_latex(part) for part in node.iter(include_text=False) if part.tag not in ("annotation", "annotation-xml")]
+    if not parts:
+        return " ".join((node.text() or "").split()) if node.tag != "mspace" else " "
+    pattern, n_parts = _FORMULAS.get(node.tag or "", ("", 0))
+    return pattern.format(*parts) if n_parts == len(parts) else "".join(parts)
 
 
 def is_never_read(node: LexborNode) -> bool:

@@ -178,3 +178,12 @@ def test_more_elements_than_the_limit_are_refused(monkeypatch: pytest.MonkeyPatc
 def test_an_empty_document_is_refused() -> None:
     with pytest.raises(InvalidDocument, match="nothing to index"):
         saved(docx.Document())
+
+
+def test_a_formula_is_latex_within_its_sentence() -> None:
+    math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+    run = "<m:r><m:t>{}</m:t></m:r>"
+    parts = f"<m:num>{run.format('a')}</m:num><m:den>{run.format('b')}</m:den>"
+    fraction = f'<m:oMath xmlns:m="{math}"><m:f>{parts}</m:f></m:oMath>'
+    body = f"<w:p><w:r><w:t>So </w:t></w:r>{fraction}<w:r><w:t> holds.</w:t></w:r></w:p>"
+    assert read("a.docx", package(body)).text == r"So $\frac{a}{b}$ holds."

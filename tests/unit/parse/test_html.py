@@ -177,3 +177,20 @@ def test_a_large_page_is_read_the_same_in_a_process_of_its_own() -> None:
     small, large = read(some), read(some + "<i></i>" * 20_000)
     assert small == large
     assert large.blocks[2].header == "Name | Year"
+
+
+@pytest.mark.parametrize(
+    ("markup", "latex"),
+    [
+        ("<math><mi>E</mi><mo>=</mo><mi>m</mi><msup><mi>c</mi><mn>2</mn></msup></math>", "E=m{c}^{2}"),
+        ("<math><mfrac><mi>a</mi><mrow><mi>b</mi><mo>+</mo><mn>1</mn></mrow></mfrac></math>", r"\frac{a}{b+1}"),
+        ("<math><msqrt><mi>x</mi></msqrt><mroot><mi>y</mi><mn>3</mn></mroot></math>", r"\sqrt{x}\sqrt[3]{y}"),
+        ('<math alttext="E=mc^2"><mi>E</mi></math>', "E=mc^2"),
+        (
+            '<math><semantics><mi>E</mi><annotation encoding="application/x-tex">E_0</annotation></semantics></math>',
+            "E_0",
+        ),
+    ],
+)
+def test_a_formula_is_latex_within_its_sentence(markup: str, latex: str) -> None:
+    assert read(f"<p>So {markup} holds.</p>").text == f"So ${latex}$ holds."
