@@ -425,7 +425,9 @@ function Clients() {
         ]}
       />
       <div role="tabpanel">
-        <p class="small">{t(`clients.${client}` as Key)}</p>
+        <p class="small">
+          {t(`clients.${client}` as Key)} {client === "curl" && <a href="api/v1/docs">{t("clients.reference")}</a>}
+        </p>
         <pre class="wide" tabIndex={0}>
           {text}
         </pre>
