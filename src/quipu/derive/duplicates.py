@@ -1,23 +1,23 @@
-"""Duplicates: pairs of entities that may be one thing under two names, each with a score and its reasons.
+"""Duplicates: how much two names look like one, by rules, each with a reason; and which pairs of entities may be one.
 
-Names are compared in blocks: only entities that share a form of their name meet, so the work grows with the number of
-entities, not of pairs. Nothing is merged here.
+Names meet where they share a form, such as their words in the singular, so the work grows with the number of names,
+not of pairs. Nothing is merged here.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations, takewhile
+from itertools import combinations, takewhile
 
 from quipu.model.edit import DuplicateCandidate
 from quipu.model.graph import OTHER_TYPE, UNKNOWN_TYPE
-from quipu.text.names import entity_key, spelling_key
+from quipu.text.names import spelling_key
 from quipu.text.words import fold_accents, is_acronym
 
-MAX_BLOCK = 20  # entities with one form: more are a common word, not one thing
+MAX_BLOCK = 20  # names with one form: more are a common word, not one thing
 MIN_LETTERS = 6  # of a name in which one letter may differ
+PERSON = "Person"
 _VAGUE = frozenset((OTHER_TYPE, UNKNOWN_TYPE))
 _TITLES = frozenset(
     [
@@ -32,26 +32,64 @@ _COMPANY = frozenset(
     ]
 )
 _SMALL_WORDS = frozenset(["of", "and", "the", "for", "in", "on", "de", "la", "le", "du", "и", "по"])
-_ROMAN = frozenset(["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv"])
+_TENS, _ONES = (
+    ("", "x", "xx", "xxx", "xl", "l", "lx", "lxx"),
+    ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"),
+)
+_ROMAN = frozenset(tens + ones for tens in _TENS for ones in _ONES) - {""}
+_ALSO_NAMES = frozenset(["i", "v", "x", "l", "vi", "xi", "li"])  # Roman numerals that may begin a name
 # What each way to be equal leaves of the certainty that two names are one.
 _SPACES, _TITLE, _COMPANY_FORM, _PLURAL, _SPELLING = 0.95, 0.9, 0.9, 0.85, 0.9
+_PLURAL_OF_PERSON = 0.45  # boys are more than one boy
+_SAME_SCRIPT = 0.45  # Ericka and Jérica sound alike
 _SURNAME = 0.5  # without a title, only a surname is left
 _ORDER_OF_PERSON, _ORDER = 0.85, 0.45  # "Lovelace, Ada"; but a master broker is no broker master
 _INITIALS, _ACRONYM, _LETTER, _LAST_LETTER, _ALIAS = 0.7, 0.6, 0.7, 0.45, 0.75
+_MIDDLE_NAME, _LAST_PART, _FIRST_PART = 0.65, 0.4, 0.25  # of a person; half of it, of anything else
 _AMBIGUOUS = 0.5  # of what is left where a short name stands for several long ones
 _NEIGHBOUR = 0.8  # each shared neighbour leaves this part of the doubt
 _MAX_NEIGHBOURS = 4
+MIN_COSINE = 0.85  # of two names that are alike by their vectors alone
+_COSINE_DOUBT = 3.5  # a cosine of 0.85 leaves about half of the doubt, 0.95 a sixth
 
-Pair = tuple[str, str]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness:
+    """How certain it is, from 0 to 1, that two names are one, and why; persons have a certainty of their own."""
+
+    score: float
+    of_persons: float
+    reasons: tuple[str, ...]
+
+    @classmethod
+    def because(cls, reason: str, score: float, of_persons: float | None = None) -> "Likeness":
+        """Return a likeness for one reason; persons are like other things unless `of_persons` is given."""
+        return cls(score=score, of_persons=score if of_persons is None else of_persons, reasons=(reason,))
+
+    @property
+    def bound(self) -> float:
+        """The greatest certainty that entities with these names may have, whatever their types."""
+        return max(self.score, self.of_persons)
+
+    def or_(self, other: "Likeness") -> "Likeness":
+        """Return the greater certainty, with the reasons of both, the stronger first."""
+        strong, weak = (self, other) if self.score >= other.score else (other, self)
+        return Likeness(
+            score=strong.score,
+            of_persons=max(self.of_persons, other.of_persons),
+            reasons=tuple(dict.fromkeys((*strong.reasons, *weak.reasons))),
+        )
+
+    def scaled(self, share: float) -> "Likeness":
+        """Return the likeness with a share of its certainty."""
+        return replace(self, score=round(self.score * share, 3), of_persons=round(self.of_persons * share, 3))
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedEntity:
-    """What is compared of an entity: its key, type and aliases (keys)."""
+@dataclass(frozen=True)
+class ComparedName:
+    """The key of an entity, and what of it is compared."""
 
     key: str
-    type: str
-    aliases: Sequence[str] = ()
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -76,7 +114,11 @@ class NamedEntity:
     def numbers(self) -> Counter[str]:
         """The numbers in the name: names with different ones never stand for one thing."""
         digits = "".join(character if character.isdigit() else " " for character in self.key).split()
-        return Counter([*digits, *(token for token in self.tokens[1:] if token in _ROMAN)])
+        return Counter([*digits, *(word for word in self.tokens[1:] if word in _ROMAN), *self._first_numeral])
+
+    @property
+    def _first_numeral(self) -> Iterable[str]:
+        return _ROMAN.intersection(self.tokens[:1]) - _ALSO_NAMES
 
     @cached_property
     def form(self) -> str:
@@ -89,31 +131,187 @@ class NamedEntity:
         return "".join(map(_singular, self.tokens))
 
 
+def may_be_one(first: ComparedName, second: ComparedName) -> bool:
+    """Return whether two names could stand for one thing: they have the same numbers, and no two other titles."""
+    has_other_title = bool(first.titles and second.titles) and first.titles != second.titles
+    return first.numbers == second.numbers and not has_other_title
+
+
 def _singular(word: str) -> str:
     if len(word) > 4 and word.endswith("ies"):
         return f"{word[:-3]}y"
-    is_plural = len(word) > 3 and word.isascii() and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    is_word = len(word) > 3 and word.isascii() and not word[-2].isdigit()  # the 1900s are no year
+    is_plural = is_word and word.endswith("s") and not word.endswith(("ss", "us", "is"))
     return word[:-1] if is_plural else word
 
 
-def find_duplicates(
-    entities: Iterable[NamedEntity], distinct: AbstractSet[Pair] = frozenset(), of: AbstractSet[str] | None = None
-) -> list[DuplicateCandidate]:
-    """Return pairs that may be duplicates, the most certain first; equal scores by keys.
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A way in which names are alike: the forms under which they meet, and how alike two are that do.
 
-    `distinct` pairs (keys, the smaller first) are left out. With `of`, only pairs with one of these keys are returned.
+    With `long_forms`, a name of `forms` may stand for one of `long_forms`; else all that meet are compared.
     """
-    rows = list(entities)
-    best: dict[Pair, tuple[float, list[str]]] = {}
-    for first, second, score, reason in _pairs(rows):
-        pair = (first.key, second.key) if first.key < second.key else (second.key, first.key)
-        if pair in distinct or (of is not None and of.isdisjoint(pair)) or not _are_compatible(first, second):
-            continue
-        known = best.setdefault(pair, (0.0, []))
-        reasons = known[1] if reason in known[1] else [*known[1], reason]
-        best[pair] = max(known[0], score), reasons
-    candidates = [DuplicateCandidate(first=a, second=b, score=s, reasons=tuple(r)) for (a, b), (s, r) in best.items()]
-    return sorted(candidates, key=lambda candidate: (-candidate.score, candidate.first, candidate.second))
+
+    forms: Callable[[ComparedName], Iterable[str]]
+    compare: Callable[[ComparedName, ComparedName], Likeness | None]
+    long_forms: Callable[[ComparedName], Iterable[str]] | None = None
+    max_block: int = MAX_BLOCK
+
+    def pairs(
+        self, names: Sequence[ComparedName], long_names: Sequence[ComparedName]
+    ) -> Iterator[tuple[ComparedName, ComparedName, Likeness]]:
+        """Yield the pairs among names with one form that are alike; none where too many have it.
+
+        Where a short name may stand for several long ones, each is less certain.
+        """
+        if self.long_forms is None:
+            pairs = combinations(names, 2) if len(names) <= self.max_block else iter(())
+        else:
+            is_rare = len(long_names) <= self.max_block
+            pairs = ((one, other) for one in names for other in long_names if is_rare and one is not other)
+        for one, other in pairs:
+            if may_be_one(one, other):
+                likeness = self.compare(one, other)
+                if likeness is not None:
+                    yield one, other, likeness if len(long_names) < 2 else likeness.scaled(_AMBIGUOUS)
+
+
+def _word_forms(name: ComparedName) -> Iterable[str]:
+    return () if is_acronym(name.key) else (name.form, f" {name.letters}")
+
+
+def _compare_words(first: ComparedName, second: ComparedName) -> Likeness:
+    """Return how alike two names are that have one form."""
+    ways: list[tuple[float, str]] = []
+    tokens = first.tokens, second.tokens
+    order = 1.0
+    if first.titles != second.titles:
+        ways.append((_SURNAME if len(tokens[0]) == 1 else _TITLE, "equal without a title"))
+    if any(len(name.tokens) < len(name.words) - len(name.titles) for name in (first, second)):
+        ways.append((_COMPANY_FORM, "equal without the form of the company"))
+    if len(tokens[0]) != len(tokens[1]):
+        ways.append((_SPACES, "equal without spaces"))
+    elif [*map(_singular, tokens[0])] != [*map(_singular, tokens[1])]:
+        order = _ORDER / _ORDER_OF_PERSON
+        ways.append((_ORDER_OF_PERSON, "the same words in another order"))
+    of_persons = 1.0
+    if sorted("".join(tokens[0])) != sorted("".join(tokens[1])):
+        of_persons = _PLURAL_OF_PERSON / _PLURAL
+        ways.append((_PLURAL, "singular and plural"))
+    if not ways:
+        ways.append((_SPELLING, "equal but for accents or signs"))
+    score = 1.0
+    for certainty, _ in ways:
+        score *= certainty
+    return Likeness.because(
+        ", ".join(reason for _, reason in ways), round(score * order, 3), round(score * of_persons, 3)
+    )
+
+
+def _spelling_forms(name: ComparedName) -> Iterable[str]:
+    return (spelling_key(name.key),) if len(name.key) >= MIN_LETTERS else ()
+
+
+def _compare_spellings(first: ComparedName, second: ComparedName) -> Likeness | None:
+    if first.letters == second.letters:
+        return None
+    if "".join(first.words).isascii() == "".join(second.words).isascii():
+        return Likeness.because("the same name in another spelling", _SAME_SCRIPT)
+    return Likeness.because("the same name in another script", _SPELLING)
+
+
+def _half_forms(name: ComparedName) -> Iterable[str]:
+    """Yield the halves of a name, one of which a change of one letter leaves as it is: for its own length, and the next
+    shorter one."""
+    letters = name.letters
+    if MIN_LETTERS <= len(letters) <= 40 and letters.isalpha() and letters.isascii():
+        for length in (len(letters), len(letters) - 1):
+            yield f"{length}^{letters[: length // 2]}"
+            yield f"{length}${letters[length // 2 - length :]}"
+
+
+def _compare_letters(first: ComparedName, second: ComparedName) -> Likeness | None:
+    """Return how alike two names are of which one is the other with a letter changed, added, left out, or swapped."""
+    one, other = sorted((first.letters, second.letters), key=len)
+    if one == other or one[0] != other[0] or not _is_one_letter_apart(one, other):
+        return None
+    certainty = _LETTER if one[-1] == other[-1] else _LAST_LETTER
+    return Likeness.because("one letter differs", round(certainty * min(1, len(one) / 10), 3))
+
+
+def _is_one_letter_apart(shorter: str, longer: str) -> bool:
+    start = next((i for i, (a, b) in enumerate(zip(shorter, longer, strict=False)) if a != b), len(shorter))
+    if len(shorter) < len(longer):
+        return shorter[start:] == longer[start + 1 :]
+    rest = shorter[start + 1 :], longer[start + 1 :]
+    is_swapped = shorter[start : start + 2] == longer[start : start + 2][::-1]
+    return rest[0] == rest[1] or (is_swapped and rest[0][1:] == rest[1][1:])
+
+
+def _initial_forms(name: ComparedName) -> Iterable[str]:
+    """Return the initials of all words but the last, and that: "a k lovelace"; nothing if no word is an initial."""
+    *given_names, last = name.tokens
+    is_short = bool(given_names) and any(len(word) == 1 for word in given_names) and len(last) > 1
+    return (" ".join([*(word[0] for word in given_names), last]),) if is_short else ()
+
+
+def _full_forms(name: ComparedName) -> Iterable[str]:
+    *given_names, last = name.tokens
+    if given_names and all(len(word) > 1 for word in given_names) and len(last) > 1:
+        yield " ".join([*(word[0] for word in given_names), last])
+        if len(given_names) > 1:
+            yield f"{given_names[0][0]} {last}"
+
+
+def _acronyms(name: ComparedName) -> Iterable[str]:
+    return (name.key.casefold(),) if is_acronym(name.key) and len(name.key) > 2 else ()
+
+
+def _expansions(name: ComparedName) -> Iterable[str]:
+    words = [word for word in name.tokens if word not in _SMALL_WORDS]
+    return {"".join(word[0] for word in words), "".join(word[0] for word in name.tokens)} if len(words) > 2 else ()
+
+
+def _whole_name(name: ComparedName) -> Iterable[str]:
+    return (" ".join(name.tokens),) if len(name.key) > 2 else ()
+
+
+def _parts(name: ComparedName) -> Iterable[str]:
+    """Return the last and the first part of a name of several words, and the name without its middle."""
+    tokens = name.tokens
+    if not 2 <= len(tokens) <= 4:
+        return ()
+    parts = {tokens[1:], tokens[-1:], tokens[:1], tokens[:-1], (tokens[0], tokens[-1])}
+    return [" ".join(part) for part in parts if part != tokens and len("".join(part)) > 2]
+
+
+def _compare_parts(short: ComparedName, long: ComparedName) -> Likeness:
+    tokens, whole = short.tokens, long.tokens
+    if len(tokens) > 1 and (tokens[0], tokens[-1]) == (whole[0], whole[-1]):
+        return Likeness.because("one leaves out a middle name", _MIDDLE_NAME / 2, _MIDDLE_NAME)
+    certainty = _LAST_PART if tokens == whole[-len(tokens) :] else _FIRST_PART
+    return Likeness.because("one is a part of the other", certainty / 2, certainty)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(_word_forms, _compare_words),
+    Rule(_spelling_forms, _compare_spellings),
+    Rule(_half_forms, _compare_letters, max_block=3 * MAX_BLOCK),
+    Rule(_initial_forms, lambda *_: Likeness.because("initials agree", _INITIALS), _full_forms),
+    Rule(_acronyms, lambda *_: Likeness.because("the letters of the acronym agree", _ACRONYM), _expansions),
+    Rule(_whole_name, _compare_parts, _parts),
+)
+STATED_ALIAS = Likeness.because("one is stated to be another name of the other", _ALIAS)
+
+
+def likeness_of_cosine(cosine: float) -> Likeness:
+    """Return how alike two names are by the cosine of their vectors."""
+    return Likeness.because(f"similar by vectors ({cosine:.2f})", round(max(0.0, 1 - _COSINE_DOUBT * (1 - cosine)), 3))
+
+
+def are_compatible(first: str, second: str) -> bool:
+    """Return whether entities of these types may be one: both types are specific only where they are equal."""
+    return first == second or bool(_VAGUE & {first, second})
 
 
 def with_neighbours(candidate: DuplicateCandidate, n_shared: int) -> DuplicateCandidate:
@@ -122,150 +320,4 @@ def with_neighbours(candidate: DuplicateCandidate, n_shared: int) -> DuplicateCa
         return candidate
     doubt = (1 - candidate.score) * _NEIGHBOUR ** min(n_shared, _MAX_NEIGHBOURS)
     neighbours = "1 shared neighbour" if n_shared == 1 else f"{n_shared} shared neighbours"
-    return DuplicateCandidate(
-        first=candidate.first,
-        second=candidate.second,
-        score=round(1 - doubt, 3),
-        reasons=(*candidate.reasons, neighbours),
-    )
-
-
-def _are_compatible(first: NamedEntity, second: NamedEntity) -> bool:
-    """Return whether two entities may be one: no other number, no other title, and no other type that is specific."""
-    is_one_type = first.type == second.type or bool(_VAGUE & {first.type, second.type})
-    titles = [row.titles for row in (first, second)]
-    return is_one_type and first.numbers == second.numbers and (not all(titles) or titles[0] == titles[1])
-
-
-def _pairs(rows: Sequence[NamedEntity]) -> Iterator[tuple[NamedEntity, NamedEntity, float, str]]:
-    yield from _equal_forms(rows)
-    yield from _equal_spellings(rows)
-    yield from _one_letter(rows)
-    yield from _short_names(rows, _initial_forms, _full_forms, _INITIALS, "initials agree")
-    yield from _short_names(rows, _acronyms, _expansions, _ACRONYM, "the letters of the acronym agree")
-    yield from _aliases(rows)
-
-
-def _blocks(rows: Sequence[NamedEntity], form: Callable[[NamedEntity], str]) -> Iterator[list[NamedEntity]]:
-    """Yield the entities that share a form, where they are several, but not many."""
-    blocks: dict[str, list[NamedEntity]] = {}
-    for row in rows:
-        blocks.setdefault(form(row), []).append(row)
-    yield from (block for key, block in blocks.items() if key and 1 < len(block) <= MAX_BLOCK)
-
-
-def _equal_forms(rows: Sequence[NamedEntity]) -> Iterator[tuple[NamedEntity, NamedEntity, float, str]]:
-    names = [row for row in rows if not is_acronym(row.key)]
-    for block in chain(_blocks(names, lambda row: row.form), _blocks(names, lambda row: row.letters)):
-        for first, second in combinations(block, 2):
-            yield first, second, *_how_equal(first, second)
-
-
-def _how_equal(first: NamedEntity, second: NamedEntity) -> tuple[float, str]:
-    """Return how certain two names with one form are one, and why."""
-    ways: list[tuple[float, str]] = []
-    tokens = first.tokens, second.tokens
-    if first.titles != second.titles:
-        ways.append((_SURNAME if len(tokens[0]) == 1 else _TITLE, "equal without a title"))
-    if any(len(row.tokens) < len(row.words) - len(row.titles) for row in (first, second)):
-        ways.append((_COMPANY_FORM, "equal without the form of the company"))
-    if len(tokens[0]) != len(tokens[1]):
-        ways.append((_SPACES, "equal without spaces"))
-    elif [*map(_singular, tokens[0])] != [*map(_singular, tokens[1])]:
-        is_person = "Person" in (first.type, second.type)
-        ways.append((_ORDER_OF_PERSON if is_person else _ORDER, "the same words in another order"))
-    if sorted("".join(tokens[0])) != sorted("".join(tokens[1])):
-        ways.append((_PLURAL, "singular and plural"))
-    if not ways:
-        ways.append((_SPELLING, "equal but for accents or signs"))
-    score = 1.0
-    for certainty, _ in ways:
-        score *= certainty
-    return round(score, 3), ", ".join(reason for _, reason in ways)
-
-
-def _equal_spellings(rows: Sequence[NamedEntity]) -> Iterator[tuple[NamedEntity, NamedEntity, float, str]]:
-    for block in _blocks([row for row in rows if len(row.key) >= MIN_LETTERS], lambda row: spelling_key(row.key)):
-        for first, second in combinations(block, 2):
-            if first.letters != second.letters:
-                yield first, second, _SPELLING, "the same name in another spelling or script"
-
-
-def _one_letter(rows: Sequence[NamedEntity]) -> Iterator[tuple[NamedEntity, NamedEntity, float, str]]:
-    """Yield pairs of which one is the other with a letter changed, added, left out, or swapped with the next.
-
-    Two forms meet if leaving a letter out of each gives the same text (a deletion neighbourhood).
-    """
-    owners: dict[int, list[int]] = {}
-    forms = [row.letters for row in rows]
-    for position, form in enumerate(forms):
-        if MIN_LETTERS <= len(form) <= 40 and form.isalpha() and form.isascii():
-            for text in {form, *(form[:n] + form[n + 1 :] for n in range(1, len(form)))}:  # the first letter agrees
-                owners.setdefault(hash(text), []).append(position)
-    seen: set[tuple[int, int]] = set()
-    for block in owners.values():
-        if 1 < len(block) <= MAX_BLOCK:
-            for pair in combinations(block, 2):
-                if pair not in seen and forms[pair[0]] != forms[pair[1]]:
-                    seen.add(pair)
-                    one, other = forms[pair[0]], forms[pair[1]]
-                    certainty = _LETTER if one[-1] == other[-1] else _LAST_LETTER
-                    score = round(certainty * min(1, len(one) / 10, len(other) / 10), 3)
-                    yield rows[pair[0]], rows[pair[1]], score, "one letter differs"
-
-
-def _short_names(
-    rows: Sequence[NamedEntity],
-    short: Callable[[NamedEntity], str],
-    long: Callable[[NamedEntity], Iterable[str]],
-    certainty: float,
-    reason: str,
-) -> Iterator[tuple[NamedEntity, NamedEntity, float, str]]:
-    """Yield short names with the long ones that they may stand for; with several, each is less certain."""
-    short_by_form: dict[str, list[NamedEntity]] = {}
-    for row in rows:
-        if form := short(row):
-            short_by_form.setdefault(form, []).append(row)
-    matches: dict[str, list[NamedEntity]] = {}
-    for row in rows:
-        for form in long(row):
-            if form in short_by_form:
-                matches.setdefault(form, []).append(row)
-    for form, owners in matches.items():
-        if len(owners) <= MAX_BLOCK:
-            score = certainty if len(owners) == 1 else certainty * _AMBIGUOUS
-            yield from ((a, b, score, reason) for a in short_by_form[form] for b in owners if a is not b)
-
-
-def _initial_forms(row: NamedEntity) -> str:
-    """Return the initials of all words but the last, and that: "a k lovelace"; "" if no word is an initial."""
-    *given_names, last = row.tokens
-    is_short = bool(given_names) and any(len(name) == 1 for name in given_names) and len(last) > 1
-    return " ".join([*(name[0] for name in given_names), last]) if is_short else ""
-
-
-def _full_forms(row: NamedEntity) -> Iterator[str]:
-    *given_names, last = row.tokens
-    if given_names and all(len(name) > 1 for name in given_names) and len(last) > 1:
-        yield " ".join([*(name[0] for name in given_names), last])
-        if len(given_names) > 1:
-            yield f"{given_names[0][0]} {last}"
-
-
-def _acronyms(row: NamedEntity) -> str:
-    return row.key.casefold() if is_acronym(row.key) and len(row.key) > 2 else ""
-
-
-def _expansions(row: NamedEntity) -> Iterator[str]:
-    words = [word for word in row.tokens if word not in _SMALL_WORDS]
-    if len(words) > 2:
-        yield "".join(word[0] for word in words)
-        yield "".join(word[0] for word in row.tokens)
-
-
-def _aliases(rows: Sequence[NamedEntity]) -> Iterator[tuple[NamedEntity, NamedEntity, float, str]]:
-    row_by_key: Mapping[str, NamedEntity] = {row.key: row for row in rows}
-    for row in rows:
-        for alias in dict.fromkeys(map(entity_key, row.aliases)):
-            if alias in row_by_key and alias != row.key:
-                yield row, row_by_key[alias], _ALIAS, "one is stated to be another name of the other"
+    return replace(candidate, score=round(1 - doubt, 3), reasons=(*candidate.reasons, neighbours))

@@ -17,6 +17,7 @@ from quipu.engine.answering import answer_question, find_evidence, find_passages
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
 from quipu.engine.conversations import Conversations
+from quipu.engine.duplicates import DuplicateFinder
 from quipu.engine.edits import Edits
 from quipu.engine.graph_export import GraphExports
 from quipu.engine.ingestion import (
@@ -70,7 +71,7 @@ class Quipu(Lookups, GraphExports, Mirrors):
         self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
         self._model_check = ModelCheck(components.store, components.embedder)
         self.conversations = Conversations(components=components, stream_answer=self.stream)
-        self.edits = Edits(components, self._lease)
+        self.edits = Edits(components, self._lease, DuplicateFinder(components.topology))
 
     async def __aenter__(self) -> Self:
         return self
@@ -377,10 +378,11 @@ class Quipu(Lookups, GraphExports, Mirrors):
 
     async def _finish(self, enqueued: EnqueueResult, run: IngestRun) -> AddResult:
         """Work through the queue, refresh, and return the result."""
-        components, own_ids = run.components, {*enqueued.added, *enqueued.updated}
-        config = components.ingest_config
+        own_ids, components, config = {*enqueued.added, *enqueued.updated}, run.components, run.components.ingest_config
         await self._model_check.check_if_waiting(self._store, components.models, config.extractor)
         work = await work_until_finished(own_ids, self._store, config, self._working, run.on_event)
+        if work.stopped is None and components.merge_duplicates_above:
+            await self.edits.merge_duplicates(components.merge_duplicates_above)
         refreshed = await self._refresh(run, RefreshScope(with_derivations=work.stopped is None))
         async with self._store.view() as view:
             finished = await view.documents(sorted(own_ids | work.status_by_document.keys()))

@@ -109,7 +109,8 @@ class Components:
     `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
     database of an index: such a file is not read as a document when its folder is added. `retrieval_turns` lets one
     question search at a time, because Python runs one thread at a time, and more only add switches. `conversations` and
-    `edits` are None for a store that keeps none.
+    `edits` are None for a store that keeps none. Entities that look like one with at least the score
+    `merge_duplicates_above` are merged after documents are added; 0: never.
     """
 
     path: Path
@@ -129,6 +130,7 @@ class Components:
     edits: EditStore | None = None
     place: str = ""
     outer_folder: Path = Path()
+    merge_duplicates_above: float = 0.0
 
     @property
     def context_tokenizer(self) -> Tokenizer:

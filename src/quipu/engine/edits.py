@@ -1,13 +1,12 @@
 """Edits: a person's corrections of the graph, by the names that a person uses, and their history."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
-from quipu.derive.duplicates import NamedEntity, find_duplicates, with_neighbours
 from quipu.derive.embedding import embed_stale
 from quipu.engine.components import Components
+from quipu.engine.duplicates import DuplicateFinder
 from quipu.engine.lookups import check_documents, named_entity
 from quipu.errors import InvalidInput, NotFound, Unavailable
 from quipu.ingest.documents import content_hash, extractor_input, read_document
@@ -31,13 +30,13 @@ from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.graph import UNKNOWN_TYPE, Entity
 from quipu.model.ids import digest, relation_id, stable_repr
 from quipu.model.imported_graph import ImportedExtraction
-from quipu.ports.derivation_view import NodeKind
 from quipu.ports.edits import EditStore
 from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.text.names import entity_key
 
-_N_WEIGHED = 4  # times the candidates that are returned are compared by their neighbours
 _MAX_DIGITS = 20  # of the id of an edit
+MAX_MERGES = 1_000  # duplicates that are read at once
+AUTOMATIC = "quipu"  # the author of merges that no person decided
 MAX_NAME_CHARS = 300
 MAX_TEXT_CHARS = 20_000  # of a description, and of a reason
 FOLDER = "edits/"  # where the ids of documents begin that state what a person created
@@ -50,6 +49,7 @@ class Edits:
 
     components: Components
     lease: Callable[[Components], AbstractAsyncContextManager[None]]
+    finder: DuplicateFinder
 
     async def make(self, request: EditRequest) -> RecordedEdit:
         """Make an edit; the next question sees it. It holds for later documents, too, until it is undone.
@@ -127,27 +127,38 @@ class Edits:
         """Return pairs of entities that may be one thing under two names, the most certain first, at most k.
 
         With `entity` (a name), only pairs with it. `above` is the least score, from 0 to 1. Pairs that a person has
-        told apart are left out. Raises NotFound for an unknown name.
+        told apart are left out. Names are also compared by their vectors where the derivation `synonyms` is kept.
+        Raises NotFound for an unknown name.
         """
+        edits = await self._store.edits(with_undone=False)
+        apart = {_ordered(*e.edit.entities) for e in edits if e.edit.kind is EditKind.DISTINCT}
         async with self.components.store.view() as view:
-            of = frozenset({(await named_entity(view, entity)).key}) if entity else None
-            types = await view.entity_types()
-            keys = await view.ids(NodeKind.ENTITY, types.numbers.tolist())
-            by_key = {entity.key: entity for entity in await view.entities(sorted(keys.values()))}
-            edits = await self._store.edits(with_undone=False)
-            apart = {_ordered(*e.edit.entities) for e in edits if e.edit.kind is EditKind.DISTINCT}
-            rows = (NamedEntity(key=e.key, type=e.type, aliases=e.aliases) for e in by_key.values())
-            candidates = await asyncio.to_thread(find_duplicates, rows, apart, of)
-            # Neighbours only add certainty, so the first few times k are enough.
-            likely = [candidate for candidate in candidates[: _N_WEIGHED * k] if candidate.score >= above / 2]
-            ends = {key for candidate in likely for key in (candidate.first, candidate.second)}
-            neighbours: dict[str, set[str]] = {key: set() for key in ends}
-            for relation in await view.relations(entities=sorted(ends)):
-                for one, other in ((relation.source, relation.target), (relation.target, relation.source)):
-                    neighbours.get(one, set()).add(other)
-        weighed = (with_neighbours(c, len(neighbours[c.first] & neighbours[c.second])) for c in likely)
-        ranked = sorted((c for c in weighed if c.score >= above), key=lambda c: (-c.score, c.first, c.second))
-        return tuple(DuplicatePair(candidate=c, first=by_key[c.first], second=by_key[c.second]) for c in ranked[:k])
+            key = (await named_entity(view, entity)).key if entity else ""
+            return tuple(await self.finder.find(view, of=key, apart=apart, above=above, k=k))
+
+    async def merge_duplicates(self, above: float) -> tuple[RecordedEdit, ...]:
+        """Merge the pairs with a score of `above` or more, each once, into the entity with more mentions.
+
+        Pairs that a person has told apart, and merges that were undone, stay apart. Each merge is an edit that names
+        its score and reasons. It depends on what the index holds when it is made, so on the order of documents.
+        """
+        recorded: list[RecordedEdit] = []
+        undone = {_merged(e.edit) for e in await self._store.edits() if e.undone_at and e.edit.kind is EditKind.MERGE}
+        while pairs := [
+            pair
+            for pair in await self.duplicates(above=above, k=MAX_MERGES)
+            if frozenset((pair.first.key, pair.second.key)) not in undone
+        ]:
+            seen: set[str] = set()
+            for pair in pairs:
+                ends = sorted((pair.first, pair.second), key=lambda entity: (-entity.n_mentions, entity.key))
+                if seen.isdisjoint(keys := {entity.key for entity in ends}):
+                    seen |= keys
+                    reason = f"score {pair.candidate.score:.2f}: {'; '.join(pair.candidate.reasons)}"
+                    names = tuple(entity.key for entity in ends)
+                    request = EditRequest(kind=EditKind.MERGE, entities=names, author=AUTOMATIC, reason=reason)
+                    recorded.append(await self.make(request))
+        return tuple(recorded)
 
     async def decide(
         self, decisions: Sequence[DuplicateDecision], *, author: str = "", reason: str = ""
@@ -349,6 +360,10 @@ async def _check_relation(view: ReadView, edit: Edit, entities: Sequence[Entity]
         raise InvalidInput(f"{first.name!r} and {second.name!r} are related already.", remedy="Redescribe it.")
     if edit.kind is not EditKind.CREATE and not exists:
         raise NotFound(f"Nothing relates {first.name!r} to {second.name!r}.", remedy="`quipu show` lists relations.")
+
+
+def _merged(edit: Edit) -> frozenset[str]:
+    return frozenset(edit.entities)
 
 
 def _ordered(first: str, second: str) -> tuple[str, str]:

@@ -137,6 +137,13 @@ class Settings(QuerySettings):
     keep_originals: bool = Field(
         True, description="Keep the files that documents were read from, compressed; texts are always kept."
     )
+    merge_duplicates_above: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="After `add`, merge entities that look like one with at least this score, as `quipu resolve` shows "
+        "it; 0: never. The result then depends on the order in which documents came.",
+    )
     extractor: Literal["auto", "local", "llm"] = Field(
         "auto",
         description="What reads chunks; local: rules, no language model; auto: the language model if set.",

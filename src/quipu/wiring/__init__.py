@@ -182,6 +182,7 @@ async def _components(
         retrieval_turns=RetrievalTurns(max_waiting=settings.max_waiting_questions),
         conversations=store.conversations,
         edits=store.edits,
+        merge_duplicates_above=settings.merge_duplicates_above,
     )
 
 

@@ -199,3 +199,31 @@ async def test_a_removal_names_the_edits_that_lose_their_target_and_those_that_c
     await kb.remove(["a.md"])
     effects = {edit.id: edit.has_effect for edit in (await kb.edits.history()).edits}
     assert effects == {described.id: False, retyped.id: True, created.id: True}
+
+
+async def test_shared_neighbours_and_synonyms_make_candidates_that_follow_changes(kb: Quipu) -> None:
+    for n in range(4):
+        text = f"Ebenezer Scrooge met Fred Holywell{n} in London. Scrooge met Fred Holywell{n} in Camden."
+        await kb.add(SourceDocument(id=f"carol{n}.md", content=text.encode()))
+        pairs = await kb.edits.duplicates("Scrooge", above=0.3)
+    (pair,) = [pair for pair in pairs if pair.second.name == "Scrooge"]
+    assert pair.candidate.reasons == ("one is a part of the other", "4 shared neighbours")
+    assert pairs == await Quipu(kb._components).edits.duplicates("Scrooge", above=0.3)  # as if nothing were remembered
+    await kb.add_text("Lotus Development Corp grew. The Lotus Development Company grew.", id="lotus")
+    await kb.refresh(["synonyms"])
+    reasons = {reason for pair in await kb.edits.duplicates(above=0.1) for reason in pair.candidate.reasons}
+    assert any(reason.startswith("similar by vectors") for reason in reasons)
+
+
+async def test_certain_duplicates_are_merged_after_an_addition_where_that_is_set(kb: Quipu) -> None:
+    merging = Quipu(replace(kb._components, merge_duplicates_above=0.9))
+    document = SourceDocument(id="c.md", content=b"GraceHopper wrote to Howard Aiken in Boston. IBM paid.")
+    await merging.add(document)
+    (edit,) = (await merging.edits.history()).edits
+    assert (edit.edit.kind, edit.edit.author) == (EditKind.MERGE, "quipu")
+    assert edit.edit.reason.startswith("score 0.95: equal without spaces")
+    assert (await merging.entity("GraceHopper")).entity.key == "grace hopper"
+    await merging.edits.undo([edit.id])
+    await merging.add(replace(document, id="d.md"))
+    assert len((await merging.edits.history(with_undone=False)).edits) == 0  # what was undone stays so
+    assert await kb.verify() == []
