@@ -58,6 +58,21 @@ class PostgresServer:
             shutil.rmtree(self._data, ignore_errors=True)
         raise Unavailable(f"{self._programs / 'initdb'}: {errors[-1]}")
 
+    @contextmanager
+    def standby(self) -> Iterator["PostgresServer"]:
+        """Start a hot standby of this server, which follows it and can only be read, and stop it after the block."""
+        with _temporary_folder() as folder:
+            server = PostgresServer(self._programs, folder)
+            backup = ("-h", str(self._folder), "-U", "postgres", "-D", str(server._data), "-R", "-X", "stream")
+            process = server._run("pg_basebackup", *backup, "--checkpoint=fast", "--no-sync")
+            if process.returncode:
+                raise Unavailable(f"pg_basebackup: {process.stderr.decode(errors='replace').strip()}")
+            server.start()
+            try:
+                yield server
+            finally:
+                server.stop()
+
     def start(self) -> None:
         """Start the server, also after `kill`, and wait until it answers. Raises Unavailable if it does not."""
         options = [part for option in _OPTIONS for part in ("-c", option)]
@@ -103,14 +118,21 @@ class PostgresServer:
 @contextmanager
 def serving() -> Iterator[PostgresServer]:
     """Start a server and stop it after the block. Raises Unavailable where there is no PostgreSQL."""
-    folder = Path(tempfile.mkdtemp(prefix="quipu-postgres-"))
-    try:
+    with _temporary_folder() as folder:
         server = _created(folder)
         server.start()
         try:
             yield server
         finally:
             server.stop()
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """Make a folder with a short path, because that of a socket has at most 107 bytes."""
+    folder = Path(tempfile.mkdtemp(prefix="quipu-postgres-"))
+    try:
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -91,6 +91,23 @@ async def test_a_user_who_may_not_create_an_index_hears_what_to_grant(postgres: 
             pass
 
 
+async def test_a_hot_standby_answers_and_refuses_to_write(postgres: PostgresIndexes) -> None:
+    async with _opened(postgres) as store:
+        await publish(store, document("a", "A wall."), document("b", "A gate.", metadata={"x": 1}))
+        with postgres.server.standby() as standby:
+            address = parse_database_address(standby.address("first"))
+            reader = RelationalStore(PostgresBackend(address, busy_timeout_s=30.0), lease_s=60.0)
+            await reader.prepare()
+            async with reader.view(Filter(where=(Condition(field="x", operator="=", value="1"),))) as view:
+                assert [doc.id for doc in await view.documents()] == ["b"]
+                assert len(await view.search_text(NodeKind.CHUNK, "wall gate", 5)) == 1
+            assert await dump(reader) == await dump(store)
+            with pytest.raises(Unavailable, match="read-write mode during recovery") as caught:
+                await publish(reader, document("c", "A roof."))
+            assert "standby" in caught.value.remedy
+            await reader.close()
+
+
 async def test_texts_are_in_code_point_order_whatever_the_database_says(postgres: PostgresIndexes) -> None:
     """The test server sorts by the rules of English where it can; the order of a dump must not show it."""
     names = ["a b", "A", "ab", "a-b", "Ä", "z", "Z"]
