@@ -169,6 +169,7 @@ class BlockingEdits:
     edit = _blocking(Edits.edit)
     duplicates = _blocking(Edits.duplicates)
     decide = _blocking(Edits.decide)
+    merge_duplicates = _blocking(Edits.merge_duplicates)
 
 
 class BlockingQuipu:

@@ -278,7 +278,7 @@ def _sources(citations: tuple[Citation, ...]) -> Iterator[Text]:
         first = quotes[0]
         line = styled(f"[{number}] ", "cyan")
         line.append(one_line(first.title or first.document_id, _TITLE_CELLS))
-        places = "; ".join(_place(quote) for quote in quotes)
+        places = _places(quotes)
         copies = f"; also in {clean(', '.join(first.also_in))}" if first.also_in else ""
         line.append(f" — {clean(first.document_id)}, chars {places}{copies}", style="dim")
         yield line
@@ -292,11 +292,15 @@ def _by_source(citations: tuple[Citation, ...]) -> dict[tuple[int, str], list[Ci
     return dict(sorted(quotes_by_source.items()))
 
 
-def _place(quote: Citation) -> str:
-    """Return the place of a quote: characters, page, and headings that differ from the title."""
-    headings = [one_line(heading, _TITLE_CELLS) for heading in quote.headings if heading != quote.title]
-    page = f", page {quote.page}" if quote.page else ""
-    return f"{quote.start}-{quote.end}{page}" + (f" in {' > '.join(headings)}" if headings else "")
+def _places(quotes: Sequence[Citation]) -> str:
+    """Return the places of quotes: characters, page, and headings that differ from the title, equal ones once."""
+    by_part: dict[str, list[str]] = {}
+    for quote in quotes:
+        headings = [one_line(heading, _TITLE_CELLS) for heading in quote.headings if heading != quote.title]
+        page = f", page {quote.page}" if quote.page else ""
+        part = page + (f" in {' > '.join(headings)}" if headings else "")
+        by_part.setdefault(part, []).append(f"{quote.start}-{quote.end}")
+    return "; ".join(f"{'; '.join(spans)}{part}" for part, spans in by_part.items())
 
 
 def _render_trace(console: Console, trace: Trace) -> None:

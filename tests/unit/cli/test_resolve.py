@@ -68,3 +68,11 @@ def test_what_is_kept_apart_is_not_shown_again(command: Command, monkeypatch: py
     monkeypatch.setattr("click.prompt", lambda *_, **__: "d")
     assert command("resolve", "--review")[1].startswith("0 pairs merged, 1 kept apart.")
     assert command("resolve")[1] == "No duplicates were found.\n"
+
+
+def test_all_pairs_above_a_score_are_merged_on_demand(command: Command) -> None:
+    assert command("resolve", "--merge-above", "0.99")[1].startswith("0 pairs merged")
+    assert command("resolve", "--merge-above", "0.9")[1].startswith("1 pair merged, 0 kept apart.")
+    newest = json.loads(command("history", "--json")[1])["edits"][0]["edit"]
+    assert (newest["author"], newest["reason"][:10]) == ("quipu", "score 0.95")
+    assert "do not go together" in command("resolve", "--merge-above", "0.9", "--review")[2]

@@ -33,6 +33,7 @@ _CELLS = 160  # of a description
         "quipu resolve --review --above 0.8",
         "quipu resolve --json > pairs.json",
         "quipu resolve --decisions decisions.jsonl",
+        "quipu resolve --merge-above 0.95",
     ),
 )
 @click.argument("entity", default="")
@@ -44,15 +45,20 @@ _CELLS = 160  # of a description
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help='JSON lines: {"first": …, "second": …, "decision": "merge" or "distinct", "name": …}',
 )
-def command(*, entity: str, above: float, k: int, is_review: bool, decisions: Path | None) -> None:
+@click.option("--merge-above", type=click.FloatRange(0.5, 1), help="Merge all pairs with at least this score.")
+def command(
+    *, entity: str, above: float, k: int, is_review: bool, decisions: Path | None, merge_above: float | None
+) -> None:
     """Find entities that may be one, and merge them or tell them apart.
 
-    Each pair has a score and its reasons. Without --review and --decisions, nothing is changed. A merge is an edit:
-    `quipu undo` takes it back. Pairs that are told apart are not shown again.
+    Each pair has a score and its reasons. Without --review, --decisions and --merge-above, nothing is changed. A merge
+    is an edit: `quipu undo` takes it back. Pairs that are told apart are not shown again.
     """
-    if is_review and decisions:
-        raise click.UsageError("--review and --decisions do not go together.")
-    if decisions:
+    if bool(is_review) + bool(decisions) + bool(merge_above) > 1:
+        raise click.UsageError("--review, --decisions and --merge-above do not go together.")
+    if merge_above:
+        emit(with_engine(lambda kb: kb.edits.merge_duplicates(merge_above)), _render_edits)
+    elif decisions:
         chosen = _read(decisions)
         emit(with_engine(lambda kb: kb.edits.decide(chosen, author=user_name(), reason=_REASON)), _render_edits)
     elif is_review:
