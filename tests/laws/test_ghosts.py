@@ -9,7 +9,7 @@ import pytest
 
 from quipu.engine import Quipu
 from quipu.model.document import MetadataValue, SourceDocument
-from quipu.stores.relational import conversations
+from quipu.stores.relational import conversations, segments
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.llm import ScriptedLLM
 from tests.laws.model_world import script, scripted_engine
@@ -40,7 +40,7 @@ GONE = [word for name in REMOVED for word in words(f"{name} 0")]
 
 
 def found(folder: Path, wanted: Sequence[str]) -> set[str]:
-    """Return which words stand in a file of the index; full text may leave out what a word has from the one before."""
+    """Return which words stand in a file of the index; of a word, its end is enough."""
     files = [each.read_bytes().lower() for each in sorted(folder.rglob("*")) if each.is_file()]
     return {word for word in wanted if any(word[4:].encode() in content for content in files)}
 
@@ -139,11 +139,20 @@ async def test_no_word_of_an_earlier_version_is_left_when_much_has_changed_or_af
     assert found(tmp_path / "kb", GONE) == set()
 
 
-async def test_the_law_fails_where_full_text_is_not_wiped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SqliteBackend, "wipe_text", lambda *_: None)
+async def test_the_law_fails_where_full_text_keeps_removed_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "remove", lambda *_: None)
     async with engine(tmp_path / "kb") as kb:
         await fill_and_remove(kb)
     assert found(tmp_path / "kb", GONE)
+
+
+async def test_the_law_fails_where_the_log_is_not_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SqliteBackend, "empty_log", lambda *_: None)
+    async with engine(tmp_path / "kb") as kb:
+        await fill_and_remove(kb)
+        assert found(tmp_path / "kb", GONE)
 
 
 async def _stopped(*, text_only: bool = False) -> int:

@@ -81,7 +81,7 @@ async def test_full_text_of_another_tokenizer_is_refused_until_it_is_built_anew(
     _execute(
         database,
         "UPDATE meta SET value = 'quipu-words/0' WHERE key = 'tokenizer'",
-        "INSERT INTO chunk_terms(rowid, terms) VALUES (99, 'old')",
+        "INSERT INTO posting VALUES (1, 'old-fashioned', x'0000', x'01', x'0000')",
         "DELETE FROM link",
     )
     with pytest.raises(Mismatch) as caught:

@@ -29,10 +29,10 @@ from quipu.testing.facts import alias, claim, document, entity, passage, relatio
 from tests.unit.stores.opening import EXAMPLE, fill
 
 # What may be read from end to end: values given with the statement, the steps of a walk, a snapshot's own short lists,
-# the handful of models, the queue of work, and full text where it is searched.
+# the handful of models, the queue of work, and the segments of full text, one for thousands of chunks.
 _SHORT = re.compile(
     r"SCAN (json_each|(anon|json_each)_\d+|VIRTUAL TABLE|(\d+ )?CONSTANT|\(subquery|p$|pick|allowed_\w+|model|job|meta|"
-    r"chunk_terms|chunk_capitals|chunk_vocabulary|sqlite_master)"
+    r"segment|sqlite_master)"
 )
 _Executed = list[tuple[str, Any]]
 

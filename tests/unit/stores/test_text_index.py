@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quipu.ports.derivation_view import NodeKind
-from quipu.stores.relational.documents import ChunkWords
-from quipu.stores.relational.store import RelationalStore, create_or_migrate
-from quipu.stores.relational.text_index import index_row
+from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import dump, publish, remove
 from quipu.testing.facts import document, entity, passage
 from quipu.text.names import NamesByAnchor, group_by_anchor
-from quipu.text.words import Analyzer, split_words
+from quipu.text.words import Analyzer
 from tests.unit.stores.opening import open_index
 
 _PIECES = (
@@ -33,39 +30,10 @@ _NAMES = st.lists(_ANY, min_size=1, max_size=4).map("".join)
 
 
 @pytest.fixture(scope="module")
-def backend() -> Iterator[SqliteBackend]:
-    """Return a backend with an empty index, for tests that hypothesis drives."""
-    with TemporaryDirectory() as folder:
-        backend = SqliteBackend(Path(folder) / "index.sqlite", busy_timeout_s=5.0)
-        with backend.writing() as connection:
-            create_or_migrate(connection, backend, Analyzer())
-        yield backend
-        backend.close()
-
-
-@pytest.fixture(scope="module")
 def empty_index() -> Iterator[Path]:
     """Return an index that every example leaves empty."""
     with TemporaryDirectory() as folder:
         yield Path(folder) / "index.sqlite"
-
-
-@settings(deadline=None, max_examples=300, derandomize=True)
-@given(texts=st.lists(_TEXTS, min_size=1, max_size=3))
-def test_full_text_keeps_the_terms_of_any_text_as_they_are(backend: SqliteBackend, texts: list[str]) -> None:
-    rows = [
-        index_row(ChunkWords(rid, "", "", text), split_words(text), Analyzer()) for rid, text in enumerate(texts, 1)
-    ]
-    terms = Counter(term for _, all_terms, _ in rows for term in set(all_terms.split(" ")) if term)
-    capitals = Counter(term for _, _, all_capitals in rows for term in set(all_capitals.split(" ")) if term)
-    with backend.writing() as connection:
-        backend.index_text(connection, rows)
-        assert backend.check_text(connection) == (terms, capitals)
-        for rid, all_terms, all_capitals in rows:
-            assert all(rid in backend.chunks_with_phrase(connection, [term]) for term in all_terms.split(" ") if term)
-            assert all(rid in backend.chunks_with_capital(connection, term) for term in all_capitals.split(" ") if term)
-        backend.unindex_text(connection, rows)
-        assert backend.check_text(connection) == ({}, {})
 
 
 @settings(deadline=None, max_examples=40, derandomize=True)

@@ -12,6 +12,9 @@ from sqlalchemy import Connection
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import VectorSpace
+from quipu.stores.relational import full_text
+from quipu.stores.relational.full_text import search
+from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove
@@ -34,18 +37,17 @@ class _SlowBackend(SqliteBackend):
             yield connection
         self.ended.append("view")
 
-    def search_text(
-        self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
-    ) -> list[tuple[str, float]]:
+    def search(self, snapshot: Snapshot, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
         self.has_begun.set()
         assert self.may_end.wait(timeout=60)
-        found = super().search_text(connection, terms, k, is_filtered=is_filtered)
+        hits = search(snapshot, terms, k)
         self.ended.append("read")
-        return found
+        return hits
 
 
-async def test_a_cancelled_read_ends_before_its_view(database: Path) -> None:
+async def test_a_cancelled_read_ends_before_its_view(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     backend = _SlowBackend(database)
+    monkeypatch.setattr(full_text, "search", backend.search)
     store = RelationalStore(backend, lease_s=60.0)
     await store.prepare()
     await publish(store, *EXAMPLE)

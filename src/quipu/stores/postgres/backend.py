@@ -12,7 +12,6 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from quipu.errors import Busy, InvalidInput, NotFound, QuipuError, Unavailable
 from quipu.model.index_address import DatabaseAddress
-from quipu.stores.postgres import text_postings
 
 try:
     import psycopg
@@ -146,47 +145,8 @@ class PostgresBackend:
         for statement in _LONG_INDEXES:
             connection.exec_driver_sql(statement)
 
-    def create_text(self, connection: Connection) -> None:
-        """Make the full-text tables."""
-        for statement in text_postings.TABLES:
-            connection.exec_driver_sql(statement)
-
-    def index_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
-        """Add chunks to full text."""
-        text_postings.index(connection, rows)
-
-    def unindex_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
-        """Remove chunks from full text."""
-        text_postings.unindex(connection, [rid for rid, _, _ in rows])
-
-    def clear_text(self, connection: Connection) -> None:
-        """Empty full text. DELETE, because TRUNCATE is not among the rights that a user needs."""
-        for table in text_postings.NAMES:
-            connection.exec_driver_sql(f"DELETE FROM {table}")
-
-    def wipe_text(self, connection: Connection) -> None:
-        """Do nothing: rows that were removed stay in the files until VACUUM FULL, see `docs/scaling.md`."""
-
     def empty_log(self) -> None:
         """Do nothing: the log is the server's."""
-
-    def search_text(
-        self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
-    ) -> list[tuple[str, float]]:
-        """Return the best chunks for any of the terms."""
-        return text_postings.search(connection, terms, k, is_filtered=is_filtered)
-
-    def chunks_with_phrase(self, connection: Connection, terms: Sequence[str]) -> list[int]:
-        """Return the chunks that contain all of these terms, in sequence or not: who asks reads their text anyway."""
-        return text_postings.chunks_with_all(connection, terms)
-
-    def chunks_with_capital(self, connection: Connection, term: str) -> list[int]:
-        """Return the chunks that have this capitalised term."""
-        return text_postings.chunks_with_capital(connection, term)
-
-    def check_text(self, connection: Connection) -> tuple[dict[str, int], dict[str, int]]:
-        """Return how many chunks each term, and each capitalised term, is in."""
-        return text_postings.frequencies(connection)
 
     def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
         """Return nothing: PostgreSQL checks its pages itself, where data checksums are on."""

@@ -17,7 +17,7 @@ from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk
 from quipu.ports.derivation_view import DerivationCounts, Sentence
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import change_log
+from quipu.stores.relational import change_log, full_text
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import ORIGINAL_KIND, PART_BYTES, TEXT_KIND
 from quipu.stores.relational.snapshot import ALLOWED_DOCUMENT, Lookup, Snapshot, cached_values, check_rows, in_order
@@ -204,12 +204,11 @@ def chunks(
     return [chunk_by_id[chunk_id] for chunk_id in ids if chunk_id in chunk_by_id]
 
 
-def full_text(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
+def search_chunks(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
     """Return the `k` chunks that match the words of `text` best."""
-    hits = snapshot.backend.search_text(
-        snapshot.connection, snapshot.analyzer.query_terms(text), k, is_filtered=snapshot.is_filtered
-    )
-    return [Scored(id=chunk_id, score=score) for chunk_id, score in hits]
+    score_by_rid = dict(full_text.search(snapshot, snapshot.analyzer.query_terms(text), k))
+    hits = [Scored(id=chunk_id, score=score_by_rid[rid]) for rid, chunk_id in chunk_ids(snapshot, score_by_rid).items()]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))[: max(k, 0)]
 
 
 def chunk_numbers(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, int]:

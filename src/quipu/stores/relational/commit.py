@@ -24,6 +24,7 @@ from quipu.stores.relational import (
     jobs,
     mentions,
     replies,
+    segments,
     summaries,
     text_index,
     vector_writes,
@@ -87,8 +88,8 @@ def apply(snapshot: Snapshot, bloom: BloomFilter, delta: Delta, now: str) -> Com
     facts = _write_mentions(connection, backend, chunk_changes)
     if facts.chunks.outdated_documents:
         conversations.drop_answers(connection, facts.chunks.outdated_documents, revision)
-    text_index.update(connection, backend, analyzer, bloom, facts.chunks, facts.name_uses())
-    text_index.note_removed(connection, facts.chunks.n_unindexed, at_once=bool(removals))
+    text_index.update(connection, analyzer, bloom, facts.chunks, facts.name_uses())
+    segments.note_removed(connection, facts.chunks.n_unindexed, at_once=bool(removals))
     renamed = facts.renamed_entities()
     change_log.log_changes(connection, backend, revision, chunks=facts.chunks.rids(), entities=renamed)
     derived_vectors = _follow_facts(connection, backend, facts, revision)
@@ -106,7 +107,7 @@ def apply(snapshot: Snapshot, bloom: BloomFilter, delta: Delta, now: str) -> Com
     replies.add_usage(connection, backend, delta.usage)
     if delta.rebuild_text:
         change_log.forget_before(connection, revision)
-        text_index.rebuild(connection, backend, analyzer, bloom)
+        text_index.rebuild(connection, analyzer, bloom)
     return CommitResult(
         revision=revision,
         cancelled=cancelled,

@@ -7,14 +7,14 @@ from sqlalchemy import Column, Connection, Table, inspect
 from sqlalchemy.schema import CreateColumn
 
 from quipu.errors import Mismatch
-from quipu.stores.relational import change_log, conversations, edits, fold, text_index, verify
+from quipu.stores.relational import change_log, conversations, edits, fold, segments, text_index, verify
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import Backend, read_meta, read_number, write_meta
+from quipu.stores.relational.sql import read_meta, read_number, write_meta
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.text.words import Analyzer
 
 
-def migrate(connection: Connection, backend: Backend, analyzer: Analyzer, number: int) -> None:
+def migrate(connection: Connection, analyzer: Analyzer, number: int) -> None:
     """Bring the tables of schema `number` up to date. Raises Mismatch for the index of a newer version."""
     if number > SCHEMA:
         raise Mismatch(
@@ -24,8 +24,19 @@ def migrate(connection: Connection, backend: Backend, analyzer: Analyzer, number
     for migration in MIGRATIONS[number - 1 :]:
         migration(connection)
     write_meta(connection, "schema", SCHEMA)
-    if number < _TEXT_SCHEMA and _segmenter(read_meta(connection, "tokenizer")) == _segmenter(analyzer.identity):
-        text_index.rebuild(connection, backend, analyzer, BloomFilter())
+    if number < _SEGMENTS_SCHEMA:
+        _build_full_text(connection, analyzer, number)
+
+
+def _build_full_text(connection: Connection, analyzer: Analyzer, number: int) -> None:
+    """Build full text again, with links where their terms are old. Another segmenter must not be put in unasked."""
+    tokenizer = read_meta(connection, "tokenizer")
+    if _segmenter(tokenizer) != _segmenter(analyzer.identity):
+        write_meta(connection, "tokenizer", f"{tokenizer} of schema {number}")  # `check_tokenizer` says what to do
+    elif number < _TERMS_SCHEMA:
+        text_index.rebuild(connection, analyzer, BloomFilter())
+    else:
+        text_index.rebuild_full_text(connection, analyzer)
 
 
 def _segmenter(tokenizer: str | None) -> str:
@@ -102,6 +113,13 @@ def _column_names(connection: Connection, table: str) -> set[str]:
     return {column["name"] for column in inspect(connection).get_columns(table)}
 
 
+def _replace_full_text_of_backends(connection: Connection) -> None:
+    of_sqlite = ("chunk_vocabulary", "capital_vocabulary", "chunk_terms", "chunk_capitals")
+    for table in (*of_sqlite, "chunk_length", "chunk_term", "chunk_capital"):
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
+    s.metadata.create_all(connection, segments.TABLES)
+
+
 # Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     lambda connection: s.edit.create(connection, checkfirst=True),
@@ -110,10 +128,12 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _add_derivations,
     _add_spellings,
     _add_words_and_checksums,
-    lambda _: None,  # schema 8 has other terms of full text, which is built again (_TEXT_SCHEMA)
+    lambda _: None,  # schema 8 has other terms of full text, which is built again (_TERMS_SCHEMA)
     lambda connection: s.metadata.create_all(connection, [s.document_content, s.content_part]),
     lambda connection: s.metadata.create_all(connection, conversations.TABLES),
     _add_edits,
+    _replace_full_text_of_backends,
 )
 SCHEMA = 1 + len(MIGRATIONS)
-_TEXT_SCHEMA = 8  # the first schema with the present terms of full text; a migration from an older one builds it again
+_TERMS_SCHEMA = 8  # the first schema with the present terms of full text
+_SEGMENTS_SCHEMA = 12  # the first schema with segments; full text of an older one is built again

@@ -56,7 +56,7 @@ _COMMA: Any = literal_column("','")
 
 
 class Backend(Protocol):
-    """What databases do differently: connections, locks, full text. The rest of this package works with all of them."""
+    """What databases do differently: connections, locks, inserts. The rest of this package works with all of them."""
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Return a connection inside a read-only snapshot."""
@@ -94,49 +94,11 @@ class Backend(Protocol):
         ...
 
     def create_tables(self, connection: Connection, metadata: MetaData) -> None:
-        """Make the tables of a new index, except for those of full text."""
-        ...
-
-    def create_text(self, connection: Connection) -> None:
-        """Make the full-text tables of a new index."""
-        ...
-
-    def index_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
-        """Add chunks to full text: (row, terms, capitalised terms), terms separated by spaces."""
-        ...
-
-    def unindex_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
-        """Remove chunks from full text; `rows` must be exactly those that were added."""
-        ...
-
-    def clear_text(self, connection: Connection) -> None:
-        """Remove everything from full text."""
-        ...
-
-    def wipe_text(self, connection: Connection) -> None:
-        """Overwrite the words of removed chunks in full text."""
+        """Make the tables of a new index."""
         ...
 
     def empty_log(self) -> None:
         """Delete earlier transactions from the write-ahead log, unless somebody else uses it; never waits."""
-        ...
-
-    def search_text(
-        self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
-    ) -> list[tuple[str, float]]:
-        """Return ids and scores of the k best chunks by BM25 (k1 1.2, b 0.75); equal scores are ordered by id."""
-        ...
-
-    def chunks_with_phrase(self, connection: Connection, terms: Sequence[str]) -> list[int]:
-        """Return the rows of chunks that contain these terms in sequence."""
-        ...
-
-    def chunks_with_capital(self, connection: Connection, term: str) -> list[int]:
-        """Return the rows of chunks that contain this capitalised term."""
-        ...
-
-    def check_text(self, connection: Connection) -> tuple[dict[str, int], dict[str, int]]:
-        """Return how many chunks contain each term, and each capitalised term, according to full text."""
         ...
 
     def guard(self) -> AbstractContextManager[None]:
@@ -254,9 +216,9 @@ class ByValues:
         result = self._execute(connection, values, parameters)
         return result.all() if result else []
 
-    def tuples(self, connection: Connection, values: Iterable[Any]) -> list[tuple[Any, ...]]:
+    def tuples(self, connection: Connection, values: Iterable[Any], **parameters: object) -> list[tuple[Any, ...]]:
         """Return the driver's own tuples, for columns that need no conversion."""
-        result = self._execute(connection, values, {})
+        result = self._execute(connection, values, parameters)
         return driver_rows(result) if result else []
 
     def run(self, connection: Connection, values: Iterable[Any], **parameters: object) -> None:

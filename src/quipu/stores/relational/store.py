@@ -29,6 +29,7 @@ from quipu.stores.relational import (
     filters,
     jobs,
     replies,
+    segments,
     summaries,
     text_index,
     vector_writes,
@@ -120,7 +121,7 @@ class RelationalStore:
             with self._backend.reading() as source, target._backend.writing() as connection:
                 copying.check_empty(connection)
                 create_or_migrate(connection, target._backend, self._analyzer)
-                return copying.copy_rows(source, connection, target._backend, self._analyzer)
+                return copying.copy_rows(source, connection)
 
         return await finish_in_thread(copy)
 
@@ -215,7 +216,7 @@ class RelationalStore:
 
     async def purge(self, *, text_only: bool = False) -> int:
         def purge(connection: Connection) -> int:
-            text_index.wipe(connection, self._backend)
+            segments.note_erased(connection)
             if text_only:
                 return 0
             replies.purge_usage(connection, self._backend, datetime.now(UTC).date())
@@ -225,7 +226,7 @@ class RelationalStore:
             is_reembedding = jobs.is_derivation_leased(connection, now_s=self._backend.clock_s(connection))  # perhaps
             return replies.purge(connection) + vector_writes.purge(connection, is_reembedding=is_reembedding)
 
-        if text_only and not await self._read(text_index.is_wipe_due):
+        if text_only and not await self._read(segments.is_erasure_due):
             return 0
         n_dropped = await self._write(purge)
         await finish_in_thread(self._backend.empty_log)
@@ -323,7 +324,6 @@ def create_or_migrate(connection: Connection, backend: Backend, analyzer: Analyz
     """
     if not inspect(connection).get_table_names():
         backend.create_tables(connection, s.metadata)
-        backend.create_text(connection)
         write_meta(connection, "schema", SCHEMA)
         write_meta(connection, "tokenizer", analyzer.identity)
         write_meta(connection, "identity", uuid.uuid4().hex)
@@ -331,7 +331,7 @@ def create_or_migrate(connection: Connection, backend: Backend, analyzer: Analyz
     number = _schema_number(connection)
     if not number:
         raise Corrupt("The database has other tables and is not a Quipu index.", remedy="Choose another folder.")
-    migrate(connection, backend, analyzer, number)
+    migrate(connection, analyzer, number)
 
 
 def _schema_number(connection: Connection) -> int:

@@ -5,7 +5,7 @@ the order in which documents are added never matters, and a document never chang
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 import numpy as np
@@ -15,9 +15,12 @@ from sqlalchemy import Connection, bindparam, func, select
 from quipu.errors import Mismatch
 from quipu.model.graph import chunk_text
 from quipu.stores.relational import schema as s
+from quipu.stores.relational import segments
 from quipu.stores.relational.documents import ChunkChanges, ChunkWords
+from quipu.stores.relational.full_text import capital_key, chunks_with_phrases
+from quipu.stores.relational.postings import PostingsBuilder
+from quipu.stores.relational.segments import SegmentWriter
 from quipu.stores.relational.sql import (
-    Backend,
     ByValues,
     ForValues,
     blocks,
@@ -25,7 +28,6 @@ from quipu.stores.relational.sql import (
     insert_rows,
     next_rid,
     read_meta,
-    read_number,
     write_meta,
 )
 from quipu.text.names import (
@@ -69,10 +71,6 @@ _MAX_NAME_WORDS = 2 * MAX_KEY_LENGTH  # characters: a key without spaces has a w
 _AFTER_SPACE = chr(ord(" ") + 1)  # in no word of a name, and before all characters that are
 
 _BITS_PER_NAME = 16  # about one in sixteen unknown anchors passes
-
-_N_REMOVED = "text_gone"  # meta key: how many chunks were removed from full text since the last wipe
-_AT_ONCE = 10**12
-_WIPE_SHARE = 10  # wipe when one chunk in so many was removed
 
 
 class BloomFilter:
@@ -136,7 +134,6 @@ def _positions(anchors: Iterable[str], n_bits: int) -> npt.NDArray[np.int64]:
 
 def update(
     connection: Connection,
-    backend: Backend,
     analyzer: Analyzer,
     bloom: BloomFilter,
     changes: ChunkChanges,
@@ -146,17 +143,19 @@ def update(
 
     `name_uses` is the change in the number of entities and alias mentions that use each name.
     """
-    for outdated in blocks([*changes.removed, *(before for before, _ in changes.reworded)], _CHUNKS_AT_ONCE):
-        backend.unindex_text(connection, [index_row(chunk, split_words(chunk.text), analyzer) for chunk in outdated])
+    _unindex(connection, analyzer, [*changes.removed, *(before for before, _ in changes.reworded)])
     _drop_links(connection, [chunk.rid for chunk in changes.removed])
-    for reworded in blocks((after for _, after in changes.reworded), _CHUNKS_AT_ONCE):
-        backend.index_text(connection, [index_row(chunk, split_words(chunk.text), analyzer) for chunk in reworded])
-    new_names = _update_names(connection, bloom, name_uses)
-    for added in blocks(changes.added, _CHUNKS_AT_ONCE):
-        words_by_rid = {chunk.rid: split_words(chunk.text) for chunk in added}
-        backend.index_text(connection, [index_row(chunk, words_by_rid[chunk.rid], analyzer) for chunk in added])
-        _link_new_chunks(connection, bloom, words_by_rid)
-    _link_new_names(connection, backend, new_names, {chunk.rid for chunk in changes.added})
+    _index(connection, analyzer, [after for _, after in changes.reworded])
+    _link_new_names(connection, _update_names(connection, bloom, name_uses))
+    _index(connection, analyzer, changes.added, bloom)
+
+
+def rebuild_full_text(connection: Connection, analyzer: Analyzer) -> None:
+    """Build full text again from the chunks."""
+    segments.clear(connection)
+    for rids in blocks(connection.execute(select(_c.rid).order_by(_c.rid)).scalars().all()):
+        _index(connection, analyzer, chunk_words(connection, rids))
+    write_meta(connection, "tokenizer", analyzer.identity)
 
 
 def check_tokenizer(connection: Connection, tokenizer: str) -> None:
@@ -169,10 +168,10 @@ def check_tokenizer(connection: Connection, tokenizer: str) -> None:
         )
 
 
-def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer, bloom: BloomFilter) -> None:
+def rebuild(connection: Connection, analyzer: Analyzer, bloom: BloomFilter) -> None:
     """Build full text, names and links again from the chunks, entities and aliases."""
     bloom.clear()
-    backend.clear_text(connection)
+    segments.clear(connection)
     connection.execute(s.link.delete())
     connection.execute(s.name.delete())
     connection.execute(s.spelling.delete())
@@ -180,7 +179,7 @@ def rebuild(connection: Connection, backend: Backend, analyzer: Analyzer, bloom:
     name_uses.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
     _update_names(connection, bloom, name_uses)
     for rids in blocks(connection.execute(select(_c.rid).order_by(_c.rid)).scalars().all()):
-        update(connection, backend, analyzer, bloom, ChunkChanges(added=chunk_words(connection, rids)), {})
+        update(connection, analyzer, bloom, ChunkChanges(added=chunk_words(connection, rids)), {})
     write_meta(connection, "tokenizer", analyzer.identity)
 
 
@@ -213,9 +212,30 @@ def index_terms(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> list[str
     return [*analyzer.terms(split_words(above)), *analyzer.terms(words)] if above else analyzer.terms(words)
 
 
-def index_row(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> tuple[int, str, str]:
-    """Return the full-text row of a chunk: (row number, terms, capitalised terms of its text)."""
-    return chunk.rid, " ".join(index_terms(chunk, words, analyzer)), " ".join(capital_terms(words))
+def _index(
+    connection: Connection, analyzer: Analyzer, chunks: Sequence[ChunkWords], bloom: BloomFilter | None = None
+) -> None:
+    """Add chunks to full text; with a Bloom filter, link them to the known names in them, too."""
+    writer = SegmentWriter(connection)
+    for some in blocks(chunks, _CHUNKS_AT_ONCE):
+        words_by_rid = {chunk.rid: split_words(chunk.text) for chunk in some}
+        for chunk in some:
+            words = words_by_rid[chunk.rid]
+            writer.add(chunk.rid, index_terms(chunk, words, analyzer), capital_terms(words))
+        if bloom is not None:
+            _link_new_chunks(connection, bloom, words_by_rid)
+    writer.finish()
+
+
+def _unindex(connection: Connection, analyzer: Analyzer, chunks: Sequence[ChunkWords]) -> None:
+    """Remove chunks from full text. Their words say in which rows they are."""
+    for some in blocks(chunks, segments.MAX_NEW):
+        terms_by_rid: dict[int, set[str]] = {}
+        for chunk in some:
+            words = split_words(chunk.text)
+            capitals = map(capital_key, capital_terms(words))
+            terms_by_rid[chunk.rid] = {*index_terms(chunk, words, analyzer), *capitals}
+        segments.remove(connection, terms_by_rid)
 
 
 def _update_names(connection: Connection, bloom: BloomFilter, name_uses: Mapping[str, int]) -> dict[str, int]:
@@ -305,17 +325,22 @@ def _shared_words(first: str, second: str) -> str:
     return " ".join(word for word, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _link_new_names(connection: Connection, backend: Backend, names: Mapping[str, int], new_chunks: set[int]) -> None:
-    """Find new names in the chunks that were there before."""
+def _link_new_names(connection: Connection, names: Mapping[str, int]) -> None:
+    """Find new names in the chunks that are in full text already: its phrases lead to texts, which decide."""
     keys_by_chunk: dict[int, list[str]] = {}
-    for key in names:
-        for chunk in _candidates(connection, backend, key):
-            if chunk not in new_chunks:
-                keys_by_chunk.setdefault(chunk, []).append(key)
+    phrases = {key: terms for key in names if (terms := _terms_of_name(key))}
+    for key, chunks in chunks_with_phrases(connection, phrases).items():
+        for chunk in chunks:
+            keys_by_chunk.setdefault(chunk, []).append(key)
     counts: dict[int, dict[str, int]] = {}
     for row in _CHUNK_TEXTS.rows(connection, sorted(keys_by_chunk)):
         counts[row.rid] = count_occurrences(split_words(row.text), group_by_anchor(keys_by_chunk[row.rid]))
     _insert_links(connection, counts, names)
+
+
+def _terms_of_name(key: str) -> list[str]:
+    """Return consecutive terms of full text that every chunk has in which this name occurs."""
+    return phrase_terms(key) if len(name_forms(key)) > 1 else [capital_key(capital_term(key))]
 
 
 def _drop_links(connection: Connection, chunks: Sequence[int]) -> None:
@@ -323,36 +348,37 @@ def _drop_links(connection: Connection, chunks: Sequence[int]) -> None:
     _DELETE_LINKS_OF_CHUNKS.run(connection, chunks)
 
 
-def _candidates(connection: Connection, backend: Backend, key: str) -> list[int]:
-    """Return the chunks in which a name may occur, by full text."""
-    if len(name_forms(key)) == 1:
-        return backend.chunks_with_capital(connection, capital_term(key))
-    return backend.chunks_with_phrase(connection, phrase_terms(key))
-
-
 def _insert_links(connection: Connection, counts: Mapping[int, Mapping[str, int]], rids: Mapping[str, int]) -> None:
     rows = [{"name": rids[key], "chunk": chunk, "n": n} for chunk, names in counts.items() for key, n in names.items()]
     insert_rows(connection, s.link, rows)
 
 
-def note_removed(connection: Connection, n_chunks: int, *, at_once: bool) -> None:
-    """Count chunks removed from full text, whose words its segments hold until `wipe`.
+def full_text_differences(connection: Connection, analyzer: Analyzer) -> Iterator[str]:
+    """Compare each segment with one that is built again from its chunks; the chunks must be in one segment each."""
+    id_by_rid: dict[int, str] = dict(map(tuple, connection.execute(select(_c.rid, _c.id))))
+    n_by_rid = Counter[int]()
+    for part in segments.read_all(connection):
+        n_by_rid.update(part.chunks[part.is_there].tolist())
+    yield from (f"chunk {id_by_rid[rid]}: it is not in full text" for rid in sorted(id_by_rid.keys() - n_by_rid.keys()))
+    yield from (f"full text: chunk row {rid} does not exist" for rid in sorted(n_by_rid.keys() - id_by_rid.keys()))
+    yield from (f"full text: chunk row {rid} is indexed {n:,} times" for rid, n in sorted(n_by_rid.items()) if n > 1)
+    yield from segments.sum_differences(connection)
+    for part in segments.read_all(connection):
+        builder = _built_again(connection, analyzer, part.chunks.tolist())
+        if builder.lengths != np.where(part.is_there, part.lengths, 0).tolist():
+            yield f"full text: segment {part.rid} has other numbers of terms than its chunks"
+        yield from segments.differences(connection, part.rid, builder)
 
-    A wipe takes as long as the whole index is large. So it is due at once after a removal of documents, but after
-    updates only when a tenth of all chunks has changed: then each change costs as much as ten chunks.
-    """
-    if n_chunks:
-        write_meta(connection, _N_REMOVED, _AT_ONCE if at_once else read_number(connection, _N_REMOVED) + n_chunks)
 
-
-def is_wipe_due(connection: Connection) -> bool:
-    """Say whether removed words should be wiped from full text now."""
-    n_removed = read_number(connection, _N_REMOVED)
-    n_chunks = select(func.count()).select_from(s.chunk)
-    return n_removed > 0 and n_removed * _WIPE_SHARE >= (connection.scalar(n_chunks) or 0)
-
-
-def wipe(connection: Connection, backend: Backend) -> None:
-    """Wipe the words of removed chunks from full text by merging its segments."""
-    backend.wipe_text(connection)
-    write_meta(connection, _N_REMOVED, 0)
+def _built_again(connection: Connection, analyzer: Analyzer, rids: Sequence[int]) -> PostingsBuilder:
+    """Return the postings of these chunks in these slots; a chunk that does not exist has no terms."""
+    builder = PostingsBuilder()
+    for some in blocks(rids):
+        chunk_by_rid = {chunk.rid: chunk for chunk in chunk_words(connection, [rid for rid in some if rid])}
+        for rid in some:
+            if chunk := chunk_by_rid.get(rid):
+                words = split_words(chunk.text)
+                builder.add(rid, index_terms(chunk, words, analyzer), capital_terms(words))
+            else:
+                builder.add(rid, (), ())
+    return builder

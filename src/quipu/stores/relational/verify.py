@@ -26,13 +26,13 @@ from quipu.stores.relational import schema as s
 from quipu.stores.relational.conversations import conversation_differences
 from quipu.stores.relational.documents import content_differences, metadata_rows
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import Backend, blocks, checksum, execute_rows, metadata_from_json, texts_from_json
-from quipu.stores.relational.text_index import chunk_words, index_terms, spelling_rows
+from quipu.stores.relational.sql import blocks, checksum, execute_rows, metadata_from_json, texts_from_json
+from quipu.stores.relational.text_index import chunk_words, full_text_differences, spelling_rows
 from quipu.stores.relational.vector_writes import OWNERS
 from quipu.stores.relational.vectors import owner_hashes
 from quipu.text.formatting import format_count
-from quipu.text.names import capital_terms, count_occurrences, group_by_anchor, is_linkable, name_words
-from quipu.text.words import Analyzer, split_words
+from quipu.text.names import count_occurrences, group_by_anchor, is_linkable, name_words
+from quipu.text.words import split_words
 
 MAX_EXAMPLES = 20
 _MILLIONTHS = 1_000_000
@@ -43,12 +43,13 @@ def differences(snapshot: Snapshot) -> list[str]:
     connection = snapshot.connection
     messages = snapshot.backend.damage(connection)
     folds = (_entities, _relations, _summaries, _value_counts)
-    facts = (_checksums, _chunks, content_differences, _mentions, _metadata, _vectors, _names, _spellings, _replies)
+    facts = (_checksums, _chunks, content_differences, _mentions, _metadata, _vectors, _replies)
+    indexes = (_names, _spellings, _links)
     derivations = (_clusters, _reports, cluster_writes.relation_differences, _entity_names, _synonyms, _sentences)
-    for check in (*folds, *facts, *derivations, conversation_differences):
+    for check in (*folds, *facts, *indexes, *derivations, conversation_differences):
         messages += _first(check(connection))
     messages += _first(edits.differences(snapshot))
-    return messages + _first(_text(connection, snapshot.backend, snapshot.analyzer))
+    return messages + _first(full_text_differences(connection, snapshot.analyzer))
 
 
 def _first(messages: Iterator[str]) -> list[str]:
@@ -291,29 +292,19 @@ def _replies(connection: Connection) -> Iterator[str]:
         yield f"reply {input_hash}: it was made from a reply that does not exist"
 
 
-def _text(connection: Connection, backend: Backend, analyzer: Analyzer) -> Iterator[str]:
-    """Compare links and full text with the words of the chunks."""
+def _links(connection: Connection) -> Iterator[str]:
+    """Compare links with the names in the words of the chunks."""
     names = group_by_anchor(sorted(_name_uses(connection)))
     stored_links: dict[int, dict[str, int]] = {}
     n, k = s.name.c, s.link.c
     for row in connection.execute(select(k.chunk, n.key, k.n).join_from(s.link, s.name, k.name == n.rid)):
         stored_links.setdefault(row.chunk, {})[row.key] = row.n
-    terms, capitals = Counter[str](), Counter[str]()
     id_by_rid = {row.rid: row.id for row in connection.execute(select(s.chunk.c.rid, s.chunk.c.id))}
     for rids in blocks(sorted(id_by_rid)):
         for chunk in chunk_words(connection, rids):
-            words = split_words(chunk.text)
-            terms.update(set(index_terms(chunk, words, analyzer)))
-            capitals.update(set(capital_terms(words)))
-            if count_occurrences(words, names) != stored_links.pop(chunk.rid, {}):
+            if count_occurrences(split_words(chunk.text), names) != stored_links.pop(chunk.rid, {}):
                 yield f"chunk {id_by_rid[chunk.rid]}: its links differ from the names in its words"
     yield from (f"links of chunk row {rid}: the chunk does not exist" for rid in sorted(stored_links))
-    indexed_terms, indexed_capitals = backend.check_text(connection)
-    for kind, expected, indexed in (("term", terms, indexed_terms), ("capital", capitals, indexed_capitals)):
-        for term in sorted(expected.keys() | indexed.keys()):
-            if expected[term] != indexed.get(term, 0):
-                n_chunks = format_count(expected[term], "chunk")
-                yield f"full text: {kind} {term!r} is in {n_chunks}, indexed in {indexed.get(term, 0):,}"
 
 
 def _clusters(connection: Connection) -> Iterator[str]:

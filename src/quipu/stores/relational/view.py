@@ -135,7 +135,7 @@ def _names_by_spelling(snapshot: Snapshot, spellings: Iterable[str]) -> dict[str
 
 
 def _search_text(snapshot: Snapshot, kind: NodeKind, text: str, k: int) -> list[Scored]:
-    search = entity_reads.search_entities if kind is NodeKind.ENTITY else chunk_reads.full_text
+    search = entity_reads.search_entities if kind is NodeKind.ENTITY else chunk_reads.search_chunks
     return search(snapshot, text, k)
 
 

@@ -1,59 +1,28 @@
-"""SQLite: WAL, one writer at a time, full text by FTS5 over terms that Quipu's analyzer makes."""
+"""SQLite: one file with a write-ahead log, snapshots for readers, one writer at a time."""
 
-import math
 import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, MetaData, Select, Table, TableClause, create_engine, event, insert, text
+from sqlalchemy import URL, Connection, Engine, MetaData, Select, Table, TableClause, create_engine, event, insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from quipu.errors import Busy, Corrupt, InvalidInput, Unavailable
-from quipu.text.unicode import is_unspaced
 
 _RETRY_S = 0.02
 # Views map the file, which makes a first question a fifth faster; writers do not, or all they touch counts as theirs.
 _MAPPED_BYTES = 2_147_418_112
 
-_TOKENIZE = """tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* S* Co' tokenchars '#'" """
-
-FULL_TEXT = (
-    # Contentless: the chunk table holds the text. Positions are stored because BM25 needs term frequencies.
-    f"CREATE VIRTUAL TABLE IF NOT EXISTS chunk_terms USING fts5(terms, content='', {_TOKENIZE})",
-    f"CREATE VIRTUAL TABLE IF NOT EXISTS chunk_capitals USING fts5(terms, content='', detail='none', columnsize=0, "
-    f"{_TOKENIZE})",
-    "CREATE VIRTUAL TABLE IF NOT EXISTS chunk_vocabulary USING fts5vocab(chunk_terms, row)",
-    "CREATE VIRTUAL TABLE IF NOT EXISTS capital_vocabulary USING fts5vocab(chunk_capitals, row)",
-)
-
 # Two values that every index has from the start.
 _INDEX_VALUES = "SELECT count(*) FROM meta WHERE key IN ('schema', 'tokenizer')"
 
-_MOST_PER_IDF = 2.2  # k1 + 1: what a term adds to a row's score, however often it occurs, over its IDF
-_LEAST_IDF = 1e-6  # FTS5's, for a term of more than half of the rows
-_MANY_ROWS = 4_000  # of all terms together: to score fewer takes less than to choose among them
-_ROWS_TO_START = 4  # times k, found by the first search
-_ROUNDING = 1e-5
-
-_FREQUENCY = text("SELECT doc FROM chunk_vocabulary WHERE term = :term")
 _CLOCK = "SELECT (julianday('now') - 2440587.5) * 86400.0"  # 2440587.5: 1970-01-01 as a Julian day
-_LAST_ROW = text("SELECT max(rid) FROM chunk")  # an upper bound of the number of rows
-_SCORED = """
-    SELECT chunk.id AS id, round(-bm25(chunk_terms), 6) AS score
-    FROM chunk_terms JOIN chunk ON chunk.rid = chunk_terms.rowid
-    WHERE chunk_terms MATCH :terms {conditions}
-    ORDER BY score DESC, chunk.id LIMIT :k
-"""
-_ALLOWED = "AND chunk.rid IN (SELECT rid FROM temp.allowed_chunk)"
-# "+": a row is looked up among those found, where FTS5 would be asked for each of them anew.
-_WITH_ONE_OF = "AND +chunk_terms.rowid IN (SELECT rowid FROM chunk_terms WHERE chunk_terms MATCH :needed)"
 
 
 class SqliteBackend:
@@ -115,43 +84,6 @@ class SqliteBackend:
         """Make the tables."""
         metadata.create_all(connection, checkfirst=False)
 
-    def create_text(self, connection: Connection) -> None:
-        """Make the full-text tables."""
-        for statement in FULL_TEXT:
-            connection.exec_driver_sql(statement)
-
-    def index_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
-        """Add chunks to both full-text tables."""
-        if rows:
-            connection.exec_driver_sql(
-                "INSERT INTO chunk_terms(rowid, terms) VALUES (?, ?)", [(rid, terms) for rid, terms, _ in rows]
-            )
-            connection.exec_driver_sql(
-                "INSERT INTO chunk_capitals(rowid, terms) VALUES (?, ?)", [(rid, capitals) for rid, _, capitals in rows]
-            )
-
-    def unindex_text(self, connection: Connection, rows: Sequence[tuple[int, str, str]]) -> None:
-        """Remove chunks from both full-text tables. A contentless table needs the removed terms."""
-        if rows:
-            connection.exec_driver_sql(
-                "INSERT INTO chunk_terms(chunk_terms, rowid, terms) VALUES ('delete', ?, ?)",
-                [(rid, terms) for rid, terms, _ in rows],
-            )
-            connection.exec_driver_sql(
-                "INSERT INTO chunk_capitals(chunk_capitals, rowid, terms) VALUES ('delete', ?, ?)",
-                [(rid, capitals) for rid, _, capitals in rows],
-            )
-
-    def clear_text(self, connection: Connection) -> None:
-        """Empty both full-text tables."""
-        for table in ("chunk_terms", "chunk_capitals"):
-            connection.exec_driver_sql(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
-
-    def wipe_text(self, connection: Connection) -> None:
-        """Merge the segments of both full-text tables into one, so that deleted terms leave the file."""
-        for table in ("chunk_terms", "chunk_capitals"):
-            connection.exec_driver_sql(f"INSERT INTO {table}({table}) VALUES ('optimize')")
-
     def empty_log(self) -> None:
         """Copy the write-ahead log into the file and truncate it, unless a reader or writer blocks this."""
         with self._connection(self._engine) as connection:
@@ -160,26 +92,6 @@ class SqliteBackend:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
             finally:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(self._wait_s * 1000)}")
-
-    def search_text(
-        self, connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool
-    ) -> list[tuple[str, float]]:
-        """Return the best chunks for any of the terms, by FTS5's BM25."""
-        return search_bm25(connection, terms, k, is_filtered=is_filtered)
-
-    def chunks_with_phrase(self, connection: Connection, terms: Sequence[str]) -> list[int]:
-        """Return the chunks that contain these terms as a phrase."""
-        return self._rows(connection, "chunk_terms", quoted(" ".join(terms)))
-
-    def chunks_with_capital(self, connection: Connection, term: str) -> list[int]:
-        """Return the chunks that have this capitalised term."""
-        return self._rows(connection, "chunk_capitals", quoted(term))
-
-    def check_text(self, connection: Connection) -> tuple[dict[str, int], dict[str, int]]:
-        """Return how many chunks each term, and each capitalised term, is in."""
-        terms = connection.execute(text("SELECT term, doc FROM chunk_vocabulary"))
-        capitals = connection.execute(text("SELECT term, doc FROM capital_vocabulary"))
-        return {row.term: row.doc for row in terms}, {row.term: row.doc for row in capitals}
 
     def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
         """Return what SQLite's own check finds wrong with the file."""
@@ -224,10 +136,6 @@ class SqliteBackend:
                 f"{self._path} was deleted or replaced while it was open.",
                 remedy="Nothing more is written to it; open the index again.",
             )
-
-    def _rows(self, connection: Connection, table: str, match: str) -> list[int]:
-        query = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rowid"
-        return [row[0] for row in connection.exec_driver_sql(query, (match,))]
 
     @contextmanager
     def guard(self) -> Iterator[None]:
@@ -331,60 +239,3 @@ def is_index(file: Path) -> bool:
             return bool(connection.execute(_INDEX_VALUES).fetchone() == (2,))
     except (OSError, sqlite3.Error):
         return False
-
-
-def search_bm25(connection: Connection, terms: Sequence[str], k: int, *, is_filtered: bool) -> list[tuple[str, float]]:
-    """Return the ids of the k best chunks for any of the terms with their scores; equal scores by id.
-
-    Only rows that can be among the k best are scored. FTS5 finds a row far faster than it scores one, and a common word
-    matches nearly all rows. A row with only common words cannot score more than the sum of their maximum scores. If
-    this sum is below the score of the k-th row, such rows are skipped. Source: H. Turtle, J. Flood, Query evaluation:
-    strategies and optimizations (1995), section 4.3 (max_score).
-    """
-    if not terms or k <= 0:
-        return []
-    n_rows = connection.execute(_LAST_ROW).scalar() or 0
-    frequency = {term: connection.execute(_FREQUENCY, {"term": term}).scalar() for term in terms}
-    if sum(filter(None, frequency.values())) <= _MANY_ROWS:
-        return _scored(connection, terms, (), k, is_filtered)
-    most = {term: _most(n, n_rows) for term, n in frequency.items()}
-    rarest_first = sorted(terms, key=lambda term: (-most[term], term))
-    # The maximum score of a row that has none of the first 0, 1, 2 … terms.
-    left = [*accumulate((most[term] for term in reversed(rarest_first)), initial=0.0)][::-1]
-    n_found = accumulate(frequency[term] or 0 for term in rarest_first)
-    n_needed = next((i for i, n in enumerate(n_found, 1) if n >= _ROWS_TO_START * k), len(terms))
-    while True:
-        best = _scored(connection, terms, rarest_first[:n_needed], k, is_filtered)
-        least = best[-1][1] - _ROUNDING if len(best) == k else 0.0
-        n_scored = next((i for i, score in enumerate(left) if score < least), len(terms))
-        if n_scored <= n_needed:
-            return best
-        n_needed = n_scored
-
-
-def _most(n_rows_with: int | None, n_rows: int) -> float:
-    """Return what a term can add to a row's score; no bound where FTS5 knows the term by another form, or a prefix."""
-    if n_rows_with is None:
-        return math.inf
-    return _MOST_PER_IDF * max(math.log((n_rows - n_rows_with + 0.5) / (n_rows_with + 0.5)), _LEAST_IDF)
-
-
-def _scored(
-    connection: Connection, terms: Sequence[str], needed: Sequence[str], k: int, is_filtered: bool
-) -> list[tuple[str, float]]:
-    """Return the best of the rows that have one of the `needed` terms, or of any term if `needed` is empty."""
-    is_restricted = 0 < len(needed) < len(terms)
-    conditions = (_ALLOWED if is_filtered else "", _WITH_ONE_OF if is_restricted else "")
-    parameters = {"terms": _any_of(terms), "k": k, **({"needed": _any_of(needed)} if is_restricted else {})}
-    query = text(_SCORED.format(conditions=" ".join(conditions)))
-    return [(chunk_id, score) for chunk_id, score in connection.execute(query, parameters)]
-
-
-def _any_of(terms: Sequence[str]) -> str:
-    return " OR ".join(quoted(term) for term in terms)
-
-
-def quoted(term: str) -> str:
-    """Return a term as FTS5 takes it; one character of an unspaced script matches every pair it starts."""
-    escaped = '"' + term.replace('"', '""') + '"'
-    return f"{escaped} *" if len(term) == 1 and is_unspaced(term) else escaped

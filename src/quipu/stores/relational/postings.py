@@ -1,0 +1,205 @@
+"""Postings: which chunks of a segment have each term, how often and at which places, packed for the database.
+
+A segment numbers its chunks from 0; a chunk's number in its segment is its slot. A slot has 16 bits, and a count has 8
+where all counts of the row fit. A position has 16 bits, too: in a chunk of more than 65,536 terms they begin again at
+0. So a phrase may seem to stand where it does not, but never the other way round.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from quipu.errors import Corrupt
+from quipu.stores.relational.sql import Ints
+
+MAX_SLOTS = 1 << 16
+CAPITAL = "^"  # before a capitalised term, and in no other term
+MAX_TERM = 255  # characters: the row of a longer term would not fit into a database's index
+
+_SLOT, _COUNT, _WIDE_COUNT, _POSITION = np.dtype("<u2"), np.dtype("u1"), np.dtype("<u4"), np.dtype("<u2")
+SLOT_BYTES = _SLOT.itemsize
+_MAX_COUNT = 255
+_POSITION_BITS = 16
+_LAST_POSITION = (1 << _POSITION_BITS) - 1
+
+Mask = npt.NDArray[np.bool_]
+PackedRow = tuple[str, bytes, bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Postings:
+    """The posting lists of terms, one after the other, in one array for each column.
+
+    `sizes` [n_terms] counts the postings of each term. `slots` [n_postings] rise within a term. `counts` [n_postings]
+    is how often the term is in the chunk, 0 for capitalised terms, which have no positions. `positions`
+    [sum of counts] are those of each posting in turn.
+    """
+
+    terms: Sequence[str]
+    sizes: Ints
+    slots: Ints
+    counts: Ints
+    positions: Ints
+
+    @classmethod
+    def unpacked(cls, rows: Sequence[Sequence[Any]]) -> "Postings":
+        """Return the postings of rows that begin with term, slots and counts; positions are left out.
+
+        Raises Corrupt if a row is damaged.
+        """
+        sizes = np.array([len(row[1]) // SLOT_BYTES for row in rows], dtype=np.int64)
+        if any(len(row[1]) % SLOT_BYTES for row in rows):
+            raise _damaged(rows[0][0])
+        packed_counts = [row[2] for row in rows]
+        if list(map(len, packed_counts)) == sizes.tolist():
+            counts = np.frombuffer(b"".join(packed_counts), _COUNT).astype(np.int64)
+        else:
+            counts = np.concatenate([_unpacked_counts(row[0], row[2], len(row[1]) // SLOT_BYTES) for row in rows])
+        slots = np.frombuffer(b"".join(row[1] for row in rows), _SLOT).astype(np.int64)
+        terms = [row[0] for row in rows]
+        return cls(terms=terms, sizes=sizes, slots=slots, counts=counts, positions=np.empty(0, dtype=np.int64))
+
+    @classmethod
+    def unpacked_whole(cls, rows: Sequence[PackedRow]) -> "Postings":
+        """Return the postings of rows of term, slots, counts and positions. Raises Corrupt if a row is damaged."""
+        postings = cls.unpacked(rows)
+        packed = b"".join(row[3] for row in rows)
+        if len(packed) != _POSITION.itemsize * postings.counts.sum():
+            raise _damaged(rows[0][0])
+        return cls(
+            terms=postings.terms,
+            sizes=postings.sizes,
+            slots=postings.slots,
+            counts=postings.counts,
+            positions=np.frombuffer(packed, _POSITION).astype(np.int64),
+        )
+
+    def packed(self) -> Iterator[PackedRow]:
+        """Yield a row of term, slots, counts and positions for each term."""
+        slots = self.slots.astype(_SLOT).tobytes()
+        counts = self.counts.astype(_COUNT).tobytes()
+        positions = self.positions.astype(_POSITION).tobytes()
+        ends = np.cumsum(self.sizes)
+        position_ends = np.append(0, np.cumsum(self.counts))[ends]
+        wide = set(np.repeat(np.arange(len(self.sizes)), self.sizes)[self.counts > _MAX_COUNT].tolist())
+        start = position_start = 0
+        for row, (term, end, position_end) in enumerate(
+            zip(self.terms, ends.tolist(), position_ends.tolist(), strict=True)
+        ):
+            yield (
+                term,
+                slots[2 * start : 2 * end],
+                self.counts[start:end].astype(_WIDE_COUNT).tobytes() if row in wide else counts[start:end],
+                positions[2 * position_start : 2 * position_end],
+            )
+            start, position_start = end, position_end
+
+    def reslotted(self, slots: Ints, is_kept: Mask) -> "Postings":
+        """Return the postings that are kept, [n_postings], each with its new slot; a term may be left with none."""
+        rows = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return Postings(
+            terms=self.terms,
+            sizes=np.bincount(rows[is_kept], minlength=len(self.sizes)),
+            slots=slots[is_kept],
+            counts=self.counts[is_kept],
+            positions=self.positions[np.repeat(is_kept, self.counts)],
+        )
+
+    def joined(self) -> "Postings":
+        """Return the postings with equal terms, which follow each other, as one term; terms without any go."""
+        rows = [row for row, size in enumerate(self.sizes.tolist()) if size]
+        firsts = [i for i, row in enumerate(rows) if not i or self.terms[row] != self.terms[rows[i - 1]]]
+        sizes = self.sizes[rows]
+        return Postings(
+            terms=[self.terms[rows[i]] for i in firsts],
+            sizes=np.add.reduceat(sizes, firsts) if firsts else sizes,
+            slots=self.slots,
+            counts=self.counts,
+            positions=self.positions,
+        )
+
+
+class PostingsBuilder:
+    """Collects the terms of the chunks of a new segment."""
+
+    def __init__(self) -> None:
+        self.chunks: list[int] = []
+        self.lengths: list[int] = []
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._numbers_by_chunk: list[npt.NDArray[np.int32]] = []
+
+    def add(self, rid: int, terms: Sequence[str], capitals: Sequence[str]) -> None:
+        """Add a chunk, by its row number, with its full-text terms and the capitalised terms of its text."""
+        self.chunks.append(rid)
+        self.lengths.append(len(terms))
+        keys = [*terms, *(CAPITAL + term for term in dict.fromkeys(capitals))]
+        self._numbers_by_chunk.append(np.fromiter(map(self._numbers.__getitem__, keys), np.int32, len(keys)))
+
+    def postings(self) -> Postings:
+        """Return the postings of all chunks, ordered by term; the slot of a chunk is its place in `chunks`."""
+        keys = [index_key(term) for term in self._numbers]
+        terms = sorted(set(keys))
+        place_by_term = {term: place for place, term in enumerate(terms)}
+        sizes = np.array(list(map(len, self._numbers_by_chunk)), dtype=np.int64)
+        numbers = np.concatenate(self._numbers_by_chunk) if self._numbers_by_chunk else np.empty(0, np.int32)
+        rows = np.array([place_by_term[key] for key in keys], dtype=np.int64)[numbers]
+        slots = np.repeat(np.arange(len(sizes)), sizes)
+        positions = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        order = np.sort(rows << 32 | np.arange(len(rows))) & 0xFFFFFFFF  # three times as fast as a stable argsort
+        rows, slots, positions = rows[order], slots[order], positions[order]
+        firsts = np.flatnonzero(np.diff(rows * MAX_SLOTS + slots, prepend=-1))
+        is_capital = np.array([term.startswith(CAPITAL) for term in terms], dtype=np.bool_)[rows]
+        counts = np.diff(firsts, append=len(rows))
+        return Postings(
+            terms=terms,
+            sizes=np.bincount(rows[firsts], minlength=len(terms)),
+            slots=slots[firsts],
+            counts=np.where(is_capital[firsts], 0, counts),
+            positions=positions[~is_capital] & _LAST_POSITION,
+        )
+
+
+def index_key(term: str) -> str:
+    """Return the term as the key of its rows: a very long one is cut."""
+    return term[:MAX_TERM]
+
+
+def places(row: PackedRow) -> Ints:
+    """Return where a term stands in its segment, [sum of counts], rising: each slot and position in one number."""
+    postings = Postings.unpacked_whole([row])
+    return np.sort((np.repeat(postings.slots, postings.counts) << _POSITION_BITS) | postings.positions)
+
+
+def phrase_slots(places_by_term: Sequence[Ints]) -> Ints:
+    """Return the slots of the chunks with these terms next to each other in this order, rising."""
+    lead = min(range(len(places_by_term)), key=lambda i: len(places_by_term[i]))
+    starts = _moved(places_by_term[lead], -lead)
+    for offset, term_places in enumerate(places_by_term):
+        if offset != lead and len(starts):
+            term_there = _moved(starts, offset)
+            following = np.searchsorted(term_places, term_there)
+            starts = starts[term_places.take(following, mode="clip") == term_there] if len(term_places) else term_places
+    return np.unique(starts >> _POSITION_BITS)
+
+
+def _moved(term_places: Ints, offset: int) -> Ints:
+    """Return places in the same chunks, `offset` positions later."""
+    return (term_places & ~_LAST_POSITION) | ((term_places + offset) & _LAST_POSITION)
+
+
+def _unpacked_counts(term: str, packed: bytes, size: int) -> Ints:
+    if len(packed) not in (size, size * _WIDE_COUNT.itemsize):
+        raise _damaged(term)
+    return np.frombuffer(packed, _COUNT if len(packed) == size else _WIDE_COUNT).astype(np.int64)
+
+
+def _damaged(term: str) -> Corrupt:
+    return Corrupt(
+        f"Full text is damaged at or after the term {term!r}.",
+        remedy="Build it again from the chunks: quipu refresh --rebuild",
+    )
