@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,10 +68,13 @@ async def test_a_copy_that_fails_leaves_no_index(
     first, there = Settings(index=tmp_path / "first"), _settings(postgres, tmp_path, "halfway")
     await _fill(first)
 
-    def fail(*_: object) -> None:
+    copy_rows = copying.copy_rows
+
+    def fail_at_the_end(*arguments: Any) -> int:
+        copy_rows(*arguments)
         raise RuntimeError("killed")
 
-    monkeypatch.setattr(copying, "_index_text", fail)
+    monkeypatch.setattr(copying, "copy_rows", fail_at_the_end)
     with pytest.raises(RuntimeError, match="killed"):
         await copy_index(first, there)
     assert not await has_index(there)
