@@ -349,7 +349,7 @@ def formats_page() -> str:
         "and its languages are installed: `pip install 'quipu-rag[ocr]'`, `apt-get install tesseract-ocr-eng",
         "tesseract-ocr-osd`. The script of the page chooses the language; `--meta ocr=deu+eng` names languages, and",
         "reads a document again; `--meta ocr=off` turns it off. The metadata has `recognised_pages`, `recognised_with`",
-        "(other versions may read another text) and `recognition_confidence` in percent. A page below 60 % is not in",
+        "(other versions may read another text) and `recognition_confidence` in percent. A page below 75 % is not in",
         "the text but in the metadata `unread_pages`, and `quipu add` prints it.",
         "",
         "A file that cannot be read is a failed document with the reason and what to do, never an empty one: it is",

@@ -9,7 +9,7 @@ from quipu.errors import InvalidDocument
 from quipu.parse.limits import MAX_SCAN_BYTES, MAX_SCAN_PIXELS, MAX_SCAN_SECONDS, MAX_SCANS, SCANS_AT_ONCE
 from quipu.parse.sandbox import SandboxFailure, run_sandboxed
 
-MIN_CONFIDENCE = 60  # percent; a page below is not passed off as text
+MIN_CONFIDENCE = 75  # percent; a page below is not passed off as text
 OFF = "off"
 DATA_FOLDERS = (  # where Tesseract's languages are, beside the folder that it names itself
     "/usr/share/tesseract-ocr/5/tessdata",

@@ -27,7 +27,7 @@ DPI = 300
 _POINTS = 72  # per inch
 _MIN_WORD_CONFIDENCE = 25  # percent; a word below is dirt on the paper
 _MIN_ORIENTATION = 2.0  # confidence of Tesseract that a page lies on its side
-_SURE = 75  # percent; below, the languages of other scripts are tried
+_SURE = 80  # percent; below, the languages of other scripts are tried
 _MAX_CANDIDATES = 4
 _SIMILAR_SIZE = 0.25
 _LANGUAGES_BY_SCRIPT = {
@@ -78,7 +78,9 @@ class PageRecogniser:
                 candidate_confidence = _mean_confidence(candidate_words)
                 if candidate_confidence > confidence:
                     words, confidence, languages = candidate_words, candidate_confidence, candidate
-        lines, tables = divide(_lines([word for word, _ in words]), [])
+        legible = [word for word, percent in words if percent >= _MIN_WORD_CONFIDENCE]
+        numbered = [replace(word, place=place) for place, word in enumerate(legible)]
+        lines, tables = divide(_lines(numbered), [])
         return {"lines": lines, "tables": tables, "confidence": confidence, "languages": languages}
 
     def _candidates(self, detected: str) -> list[str]:
@@ -149,7 +151,7 @@ def _show(api: tesserocr.PyTessBaseAPI, picture: pypdfium2.PdfBitmap, scale: flo
 
 
 def _words(api: tesserocr.PyTessBaseAPI, scale: float, height: float) -> list[tuple[PdfWord, float]]:
-    """Return the words of a page with their confidence in percent, in Tesseract's reading order.
+    """Return the words of a page with their confidence in percent, illegible ones too, in Tesseract's reading order.
 
     All words of a line have the baseline of its beginning, because a scan may be turned by a degree. `height` is that
     of the page in points.
@@ -163,7 +165,7 @@ def _words(api: tesserocr.PyTessBaseAPI, scale: float, height: float) -> list[tu
             size = round(result.RowAttributes()["row_height"] / scale, 2)
         confidence = result.Confidence(tesserocr.RIL.WORD)
         text = "".join((result.GetUTF8Text(tesserocr.RIL.WORD) or "").split())
-        if text and confidence >= _MIN_WORD_CONFIDENCE:
+        if text:
             left, _, right, _ = result.BoundingBox(tesserocr.RIL.WORD)
             place = len(words)
             word = PdfWord(text, round(left / scale, 2), round(right / scale, 2), baseline, size or 1.0, place)

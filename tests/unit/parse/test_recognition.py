@@ -74,7 +74,7 @@ def test_a_page_with_too_little_text_to_detect_its_script_is_tried_in_other_lang
 
 @needs_languages("eng")
 def test_the_same_scan_gives_the_same_document() -> None:
-    data = scanned_pdf([scan("eng", dpi=150, noise=0.03)], dpi=150)
+    data = scanned_pdf([scan("eng", noise=0.01)])
     assert recognised(data, ocr="eng") == recognised(data, ocr="eng")
 
 
