@@ -225,6 +225,7 @@ class BlockingQuipu:
     embed = _blocking(Quipu.embed)
     reembed = _blocking(Quipu.reembed)
     purge = _blocking(Quipu.purge)
+    earlier_versions = _blocking(Quipu.earlier_versions)
 
     # ---- answers out
 

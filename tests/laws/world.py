@@ -5,11 +5,13 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
 from quipu.engine import Components, Quipu
+from quipu.engine.past import CopiedIndex, PastIndexes
 from quipu.ingest.documents import IngestConfig, chunk_document, parse_document
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chunking import Chunking
@@ -107,10 +109,11 @@ async def engine(
     exact_below: int = 20_000,
     busy_timeout_s: float = 60.0,
     keep_originals: bool = True,
+    keeps_history: bool = False,
 ) -> AsyncIterator[Quipu]:
     """Open an engine on `folder`, as wiring does, with small chunks and one embedder for the whole process."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    store = RelationalStore(open_backend(folder, busy_timeout_s), lease_s=60)
+    store = RelationalStore(open_backend(folder, busy_timeout_s), lease_s=60, keeps_history=keeps_history)
     await store.prepare()
     await store.set_embedder(_EMBEDDER.identity, _EMBEDDER.dimension)
     config = replace(INGEST_CONFIG, keep_originals=keep_originals)
@@ -125,9 +128,24 @@ async def engine(
         make_query=lambda text: Query(text=text),
         conversations=store.conversations,
         edits=store.edits,
+        past=PastIndexes(folder / "past", store.history, partial(_copy_index, store, exact_below)),
+        keeps_history=keeps_history,
     )
     async with Quipu(parts) as kb:
         yield kb
+
+
+async def _copy_index(store: RelationalStore, exact_below: int, folder: Path) -> CopiedIndex:
+    await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
+    await store.history.copy_to(folder / "index.sqlite")
+    copied = RelationalStore(SqliteBackend(folder / "index.sqlite", busy_timeout_s=60.0), lease_s=60)
+    return CopiedIndex(
+        store=copied,
+        history=copied.history,
+        edits=copied.edits,
+        vectors=LocalVectors(folder / "vectors", exact_below=exact_below),
+        topology=LocalTopologyIndex(folder / "topology"),
+    )
 
 
 async def state(kb: Quipu, strategies: Sequence[str] = STRATEGIES) -> tuple[list[str], list[str]]:

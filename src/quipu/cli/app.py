@@ -59,7 +59,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "reembed": "Compute every vector again with the current embedder.",
             "bench": "Measure strategies on your documents and questions, and say which one to choose.",
             "tune": "Suggest an ontology for your documents from a sample.",
-            "purge": "Drop cached replies and vectors that nothing needs.",
+            "purge": "Drop earlier versions, cached replies and vectors that nothing needs.",
         },
         "Other programs": {
             "serve": "Serve an index over HTTP, or every index below a folder.",

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from quipu.cli.document_ids import with_paths
-from quipu.cli.options import QuipuCommand, SectionOption, parse_date
+from quipu.cli.options import QuipuCommand, SectionOption, as_of_option, parse_date
 from quipu.cli.output import one_line, print_table, spent, styled, table
 from quipu.cli.progress import progress
 from quipu.model.answer import Answer, Citation
@@ -125,6 +125,7 @@ _filter_options = options(
     ),
     click.option("--after", default="", metavar="DATE", help="Only documents of this date or later."),
     click.option("--before", default="", metavar="DATE", help="Only documents of this date or earlier."),
+    as_of_option,
 )
 
 
@@ -137,12 +138,10 @@ def filter_options(function: Command) -> Command:
         documents: tuple[str, ...],
         exclude: tuple[str, ...],
         conditions: tuple[str, ...],
-        after: str,
-        before: str,
-        **others: object,
+        **others: Any,
     ) -> int | None:
         where = tuple(map(parse_condition, conditions))
-        dates = {"after": parse_date(after), "before": parse_date(before)}
+        dates = {name: parse_date(others.pop(name)) for name in ("after", "before", "as_of")}
         chosen, excluded = (with_paths(names) if names else () for names in (documents, exclude))
         return function(allowed=Filter(documents=chosen, exclude=excluded, where=where, **dates), **others)
 

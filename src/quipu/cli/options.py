@@ -14,8 +14,9 @@ import click
 import quipu
 from quipu.cli.errors import WorkStopped
 from quipu.errors import InvalidInput
-from quipu.model.query import is_date
+from quipu.model.document import is_date
 from quipu.model.usage import USD
+from quipu.model.validity import as_moment
 from quipu.text.formatting import format_count
 
 _META = "quipu."
@@ -180,6 +181,19 @@ def parse_date(text: str) -> str:
     if text and not is_date(text):
         raise click.UsageError(f"{text!r} is not a date: write 1907, 1907-05 or 1907-05-31.")
     return text
+
+
+def as_of_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--as-of` to a command that shows what an index holds."""
+    help_text = "As of this date: what held at the end of that year, month or day."
+    return click.option("--as-of", default="", metavar="DATE", callback=_parse_as_of, help=help_text)(function)
+
+
+def _parse_as_of(_context: click.Context, _parameter: click.Parameter, text: str) -> str:
+    try:
+        return as_moment(text) if text else ""
+    except InvalidInput as error:
+        raise click.UsageError(f"{error.message} {error.remedy}") from error
 
 
 if TYPE_CHECKING:

@@ -81,6 +81,7 @@ class Quipu(Lookups, GraphExports, Mirrors):
 
     async def close(self) -> None:
         """Close the store and the models. A call that is still running gives its unfinished work back when it ends."""
+        await self._components.close_past()
         await self._components.models.close()
         await self._store.close()
 
@@ -219,7 +220,8 @@ class Quipu(Lookups, GraphExports, Mirrors):
         ids = unique_ids(ids)
         await self._check_documents(ids)
         await remove_documents(ids, self._store, on_event)
-        return RemoveResult(removed=ids, refreshed=await self.refresh(on_event=on_event))
+        refreshed = await self.refresh(on_event=on_event)
+        return RemoveResult(removed=ids, refreshed=refreshed, is_kept=self._components.keeps_history)
 
     async def cancel(self, ids: Sequence[str]) -> int:
         """Drop the queued or failed jobs of these documents; return how many. Raises NotFound naming an unknown id."""
@@ -280,10 +282,6 @@ class Quipu(Lookups, GraphExports, Mirrors):
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return a unit vector for each text, shape [n, dimension], by the embedder of the index; nothing is kept."""
         return await IngestRun(self._components, ignore_event).components.embedder.embed(texts)
-
-    async def purge(self) -> int:
-        """Delete cached replies that no live document needs, and other leftovers; return the number of rows."""
-        return await self._store.purge()
 
     # ---- answers out
 
@@ -390,6 +388,7 @@ class Quipu(Lookups, GraphExports, Mirrors):
         return run.result(enqueued, work, refreshed, finished=finished, counts=counts, notes=notes)
 
     async def _refresh(self, run: IngestRun, scope: RefreshScope) -> RefreshResult:
+        await self._components.drop_past()
         await self._store.purge(text_only=True)
         async with self._lease(run.components):
             return await refresh_index(run.components, run.on_event, scope)

@@ -127,6 +127,17 @@ async def find_passages(query: Query, components: Components, states: Derivation
 async def search(
     query: Query, components: Components, states: DerivationStates, on_piece: PieceSink = ignore_piece
 ) -> AsyncIterator[SearchOutcome]:
+    """Search the index, or what it was at the `as_of` of the query; see `_search`."""
+    async with components.at(query.filter.as_of) as (then, note):
+        then_states = states if then is components else DerivationStates(then)
+        async with _search(query, then, then_states, on_piece) as outcome:
+            yield replace(outcome, evidence=outcome.evidence.with_notes((note,))) if note else outcome
+
+
+@asynccontextmanager
+async def _search(
+    query: Query, components: Components, states: DerivationStates, on_piece: PieceSink
+) -> AsyncIterator[SearchOutcome]:
     """Understand the question, open a view, run the strategy, rerank; the view stays open within the context.
 
     No view is open while a model, a remote embedder or a reranker is asked. Raises Stale where the strategy needs a

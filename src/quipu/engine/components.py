@@ -1,7 +1,8 @@
 """Components: everything an engine is made of, the models it may ask, and the counters of their calls."""
 
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ from quipu.ports.vector_index import VectorIndex
 from quipu.wrap.meter import Meter, SpendingBudget
 
 if TYPE_CHECKING:
+    from quipu.engine.past import PastIndexes
     from quipu.wrap.chain import EmbedderChain, LLMChain, RerankerChain
 
 
@@ -81,6 +83,10 @@ class Models:
         chain = self.chains.get(role)
         return chain.price if chain else None
 
+    def without_keeping_replies(self) -> "Models":
+        """Return the same models, whose replies are paid for and counted, but not kept in the index."""
+        return replace(self, chains={role: chain.without_keeping_replies() for role, chain in self.chains.items()})
+
     def names(self) -> tuple[tuple[str, str], ...]:
         """Return each role that has a model, with the name of the model."""
         return tuple((role.value, chain.identity) for role, chain in self.chains.items())
@@ -109,7 +115,8 @@ class Components:
     `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
     database of an index: such a file is not read as a document when its folder is added. `retrieval_turns` lets one
     question search at a time, because Python runs one thread at a time, and more only add switches. `conversations` and
-    `edits` are None for a store that keeps none. Entities that look like one with at least the score
+    `edits` are None for a store that keeps none, and so is `past`, the index at dates. `keeps_history` says whether
+    what is replaced and removed stays until a purge. Entities that look like one with at least the score
     `merge_duplicates_above` are merged after documents are added; 0: never.
     """
 
@@ -131,6 +138,8 @@ class Components:
     place: str = ""
     outer_folder: Path = Path()
     merge_duplicates_above: float = 0.0
+    past: "PastIndexes | None" = None
+    keeps_history: bool = False
 
     @property
     def context_tokenizer(self) -> Tokenizer:
@@ -149,6 +158,25 @@ class Components:
         limit = SpendingLimit(cost=round(max_cost * MICRO), currency=self.models.currency)
         meter = self.models.meter.child(budget=SpendingBudget(limit))
         return replace(self, models=replace(self.models, meter=meter))
+
+    @asynccontextmanager
+    async def at(self, as_of: str) -> AsyncIterator[tuple["Components", str]]:
+        """Return what shows, under an `as_of` filter, what held at a date, and a note for the trace; "" for now."""
+        if not as_of or self.past is None:
+            yield self, ""
+            return
+        async with self.past.at(as_of, self) as (components, note):
+            yield components, note
+
+    async def drop_past(self) -> None:
+        """Delete the copies of the index at dates, of all processes."""
+        if self.past is not None and (self.past.copies or self.past.folder.exists()):
+            await self.past.drop()
+
+    async def close_past(self) -> None:
+        """Delete the copies that this process has made."""
+        if self.past is not None and self.past.copies:
+            await self.past.close()
 
     def derivation_context(self, on_event: EventSink = ignore_event) -> DerivationContext:
         """Return what derivations are computed with."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from quipu.answer import best_snippets, copies_by_document
 from quipu.engine.conversations import Conversations
+from quipu.engine.past import Past
 from quipu.engine.status import preview_removal
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
@@ -26,7 +27,7 @@ from quipu.model.results import (
     SearchResult,
 )
 from quipu.ports.derivation_view import NodeKind
-from quipu.ports.store import OccurrenceKind, ReadView, Store
+from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.text.names import entity_key
 
 if TYPE_CHECKING:
@@ -39,16 +40,15 @@ _MAX_NAMED_REPORTS = 5  # in an error
 _WHERE_IDS_ARE = "`quipu ask QUESTION -s community_global --trace` prints ids of reports, and so does `quipu explain`."
 
 
-class Lookups:
-    """The methods of an engine that only read its store: search by words, documents, entities, checks and the dump."""
+class Lookups(Past):
+    """The methods of an engine that only read its store; with `as_of`, what held at the end of that date."""
 
-    _store: Store
     conversations: Conversations
     edits: "Edits"
 
-    async def search(self, text: str, k: int = 10) -> SearchResult:
+    async def search(self, text: str, k: int = 10, *, as_of: str = "") -> SearchResult:
         """Return passages that match words, by BM25, and entities by name; for people."""
-        async with self._store.view() as view:
+        async with self._view(as_of) as view:
             return await search(view, text, k)
 
     async def documents(
@@ -65,21 +65,21 @@ class Lookups:
         async with self._store.view(allowed) as view:
             return await view.documents(ids, listing=listing)
 
-    async def document(self, document_id: str) -> DocumentDetails:
+    async def document(self, document_id: str, *, as_of: str = "") -> DocumentDetails:
         """Return one document with its chunks. Raises NotFound with near matches."""
-        async with self._store.view() as view:
+        async with self._view(as_of) as view:
             details = await _existing_document(view, document_id)
             copies = (await copies_by_document([details], view)).get(document_id, ())
             chunks = await view.chunks(document_id=document_id)
             return DocumentDetails(document=details, chunks=tuple(chunks), copies=copies)
 
-    async def text(self, document_id: str) -> str:
+    async def text(self, document_id: str, *, as_of: str = "") -> str:
         """Return the whole text of a document, in which its chunks and citations stand at their offsets.
 
         Raises NotFound for an unknown document, and where the text is not kept because nothing has read it since an
         earlier version of Quipu.
         """
-        async with self._store.view() as view:
+        async with self._view(as_of) as view:
             details = await _existing_document(view, document_id)
             content = await view.content(details.text_hash) if details.text_hash else None
         if content is None:
@@ -120,14 +120,14 @@ class Lookups:
         async with self._store.view() as view:
             return await chunk(view, chunk_id)
 
-    async def entity(self, name: str) -> EntityDetails:
+    async def entity(self, name: str, *, as_of: str = "") -> EntityDetails:
         """Return what the index holds about a name, alias or key. Raises NotFound with near matches."""
-        async with self._store.view() as view:
+        async with self._view(as_of) as view:
             return await entity(view, name)
 
-    async def relation(self, first: str, second: str) -> RelationDetails:
+    async def relation(self, first: str, second: str, *, as_of: str = "") -> RelationDetails:
         """Return the relation of two entities, by name. Raises NotFound naming what the first one is related to."""
-        async with self._store.view() as view:
+        async with self._view(as_of) as view:
             return await relation(view, first, second)
 
     async def report(self, report_id: str) -> ReportDetails:

@@ -18,7 +18,7 @@ from quipu.ingest.workers import lease_heartbeat
 from quipu.model.chat import Role
 from quipu.model.delta import Delta
 from quipu.model.derivation import COMMUNITIES, IMPORTED_COMMUNITIES, IMPORTED_GRAPH, DerivationResult
-from quipu.model.event import EventSink, Progress
+from quipu.model.event import EventSink, Progress, ignore_event
 from quipu.model.results import RefreshResult
 from quipu.ports.store import ReadView, Store
 from quipu.wrap.embedder import guarded_embedder
@@ -107,6 +107,17 @@ async def _refreshed(components: Components, on_event: EventSink, scope: Refresh
             derivations = await derivations_in_scope(view, scope, components.catalog)
         await run.derive(derivations, scope.rebuilt(components.catalog))
     return replace(result, n_embedded=run.n_embedded, stopped=run.stopped, derivations=tuple(run.results))
+
+
+async def refresh_without_chat(components: Components) -> None:
+    """Bring vectors, files and derivations up to date, without asking a chat model and without its texts."""
+    reason = "no chat model is asked" if components.models.chains else ""
+    run = _RefreshRun(components, ignore_event, stopped=reason)
+    await run.embed()
+    await run.catch_up()
+    async with components.store.view() as view:
+        derivations = await derivations_in_scope(view, RefreshScope(), components.catalog)
+    await run.derive(derivations, ())
 
 
 async def drop_derivations(components: Components, names: Sequence[str]) -> tuple[str, ...]:

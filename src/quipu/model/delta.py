@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +124,8 @@ class Delta:
     only if its descriptions are still current. `drop` are names of derivations to delete with all their data. `usage`
     is added to the existing counts. `rebuild_text` builds full text and links again from the chunks, with the tokenizer
     of this version. `edits` hold from now on, after those of earlier commits. `undo` are the ids of edits that hold no
-    longer; unknown ids, and those of edits that are undone already, are ignored.
+    longer; unknown ids, and those of edits that are undone already, are ignored. `at` is the time of the change, with
+    its zone; None: now.
     """
 
     cancel: Sequence[str] = ()
@@ -148,6 +150,7 @@ class Delta:
     vectors: Sequence[VectorRow] = ()
     usage: Sequence[UsageRow] = ()
     rebuild_text: bool = False
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

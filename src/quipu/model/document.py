@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -14,6 +15,10 @@ from quipu.model.ids import digest
 MetadataValue = str | int | float | bool | None | tuple[str, ...]
 Metadata = Mapping[str, MetadataValue]
 UNSURE = " (unsure)"  # follows the encoding in the metadata `assumed_encoding` if another is nearly as probable
+
+
+VALID_FROM, VALID_UNTIL, DATE = "valid_from", "valid_until", "date"  # metadata fields
+_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})([T ].*)?)?)?")
 
 
 class DocumentStatus(StrEnum):
@@ -80,7 +85,8 @@ class Document:
 
     `error` says what failed and what to do. For a `partial` document it is the error of the first failed chunk.
     `n_failed_chunks` counts chunks that were not read completely. `text_hash` and `original_hash` name the whole text
-    and the file that the index keeps; "" if it keeps none.
+    and the file that the index keeps; "" if it keeps none. What it says holds from `holds_from` to `holds_until` ("":
+    no end), see `model.validity`.
     """
 
     id: str
@@ -98,11 +104,42 @@ class Document:
     updated_at: str = ""
     text_hash: str = ""
     original_hash: str = ""
+    holds_from: str = ""
+    holds_until: str = ""
 
     @property
     def extractor(self) -> str:
         """A description of the extractor that read the document; "" if none has, or if it was not recorded."""
         return extractor_name(self.content_hash)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierVersion:
+    """A version of a document that was replaced or removed, and whose words the index still keeps.
+
+    `since` and `ended_at` are when the index got it and when it ended, in UTC. `holds_from` and `holds_until` are the
+    dates that it states, "" where it states none.
+    """
+
+    document_id: str
+    title: str
+    since: str
+    ended_at: str
+    is_removed: bool
+    holds_from: str
+    holds_until: str
+    n_chunks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurgeResult:
+    """What a purge deleted: the earlier versions of documents, and how many rows of cached replies and leftovers.
+
+    In a dry run, `versions` are those that would be deleted.
+    """
+
+    versions: tuple[EarlierVersion, ...] = ()
+    n_rows: int = 0
 
 
 class DocumentOrder(StrEnum):
@@ -232,3 +269,33 @@ def _text(value: object) -> str:
         return json.dumps(value)
     text = value.isoformat() if isinstance(value, date) else str(value)
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date of the calendar in ISO 8601: a year, a month, a day or any time of one."""
+    match = _DATE.fullmatch(text)
+    if not match:
+        return False
+    year, month, day = (int(part or 1) for part in match.groups()[:3])
+    try:
+        date(year or 4, month, day)  # the year 0000 has a 29 February, as the year 4
+    except ValueError:
+        return False
+    return True
+
+
+def stated_start(metadata: Metadata) -> str:
+    """Return since when a document says that it holds: its `valid_from`, else its `date`; "" where it has neither."""
+    return _date_in(metadata, VALID_FROM) or _date_in(metadata, DATE)
+
+
+def stated_end(metadata: Metadata) -> str:
+    """Return the last date at which a document says that it holds, its `valid_until`; "" where it has none."""
+    return _date_in(metadata, VALID_UNTIL)
+
+
+def _date_in(metadata: Metadata, name: str) -> str:
+    """Return the first date in a metadata field, "" if there is none that can be read."""
+    value = metadata.get(name)
+    values = value if isinstance(value, tuple) else (value,)
+    return next((str(single) for single in values if is_date(str(single))), "")

@@ -3,15 +3,14 @@
 An option is a dataclass field that declares its default, range and meaning. Settings, flags and checks follow from it.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from datetime import date
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from quipu.errors import InvalidInput
 from quipu.model.chat import PromptText
+from quipu.model.validity import as_moment
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -185,21 +184,7 @@ def _type_name(annotation: Any) -> str:
 
 
 Owned = TypeVar("Owned", bound=Options)
-_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ].*)?)?)?")
 ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">=", "in", "contains", "exists"]
-
-
-def is_date(text: str) -> bool:
-    """Return whether a text is a date of the calendar in ISO 8601: a year, a month, a day or any time of one."""
-    match = _DATE.fullmatch(text)
-    if not match:
-        return False
-    year, month, day = (int(part or 1) for part in match.groups())
-    try:
-        date(year or 4, month, day)  # the year 0000 has a 29 February, as the year 4
-    except ValueError:
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,8 +212,10 @@ class Filter:
     """The documents a query may use; all parts must match. It is applied before any search or graph expansion.
 
     `documents` and `exclude` are document ids or shell patterns (`letters/*`). `after` and `before` compare the
-    metadata field `date` (ISO 8601, inclusive). If either is set, documents without a date are excluded. Lists are
-    accepted and stored as tuples. Raises InvalidInput for a single string in place of a list, and for wrong types.
+    metadata field `date` (ISO 8601, inclusive). If either is set, documents without a date are excluded. `as_of` allows
+    what held at the end of that year, month or day, or at that time (UTC), see `model.validity`. Lists are accepted and
+    stored as tuples. Raises InvalidInput for a single string in place of a list, for wrong types and for an `as_of`
+    that is no date.
     """
 
     documents: tuple[str, ...] = ()
@@ -236,6 +223,7 @@ class Filter:
     where: tuple[Condition, ...] = ()
     after: str = ""
     before: str = ""
+    as_of: str = ""
 
     def __post_init__(self) -> None:
         """Store sequences as tuples, because a filter is used as a cache key, and check all types."""
@@ -250,10 +238,12 @@ class Filter:
                 )
             object.__setattr__(self, name, elements)
         check_types(self)
+        if self.as_of:
+            object.__setattr__(self, "as_of", as_moment(self.as_of))
 
     def is_empty(self) -> bool:
         """Return whether the filter allows every document."""
-        return not (self.documents or self.exclude or self.where or self.after or self.before)
+        return not (self.documents or self.exclude or self.where or self.after or self.before or self.as_of)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

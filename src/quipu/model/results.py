@@ -115,10 +115,11 @@ class RefreshResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveResult:
-    """The result of removing documents: their ids, and the refresh that followed."""
+    """The result of removing documents: their ids, the refresh that followed, and whether history keeps their words."""
 
     removed: tuple[str, ...]
     refreshed: RefreshResult
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,7 @@ class QueryOptions(TypedDict, total=False):
     community_level: int
     budget: Budget
     filter: Filter
+    as_of: str
     low_level_keywords: tuple[str, ...]
     high_level_keywords: tuple[str, ...]
     response_type: str
@@ -110,13 +111,15 @@ def build_query(make_query: Callable[[str], Query], query: str | Query, options:
     """Return the checked query for a question; `make_query` makes one from a text, by the settings.
 
     A Query gets the prompts of the settings, too. `options` replace fields of it, or options of single strategies.
-    Raises InvalidInput for an unknown option, and as `check_query` does.
+    `as_of` replaces that of the filter. Raises InvalidInput for an unknown option, and as `check_query` does.
     """
     if not isinstance(query, (str, Query)):
         raise InvalidInput(f"{query!r} is no question.", remedy="Ask with a text, or with a quipu.Query.")
     query = make_query(query) if isinstance(query, str) else replace(query, prompts=make_query(query.text).prompts)
+    as_of, options = options.get("as_of"), {name: value for name, value in options.items() if name != "as_of"}
     names = [field.name for field in fields(Query) if field.name not in NO_OPTIONS]
     query = replace(query, **{name: value for name, value in options.items() if name in names})
+    query = replace(query, filter=replace(query.filter, as_of=as_of)) if as_of else query
     if not options.keys() <= set(names):
         query = _with_strategy_options(query, {name: options[name] for name in options if name not in names}, names)
     check_query(query)

@@ -21,7 +21,15 @@ from quipu.engine import Quipu
 from quipu.errors import InvalidInput
 from quipu.ingest.sources import checked_id, checked_metadata, media_type_of, text_source
 from quipu.model.delta import ChunkFacts
-from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus, Metadata, SourceDocument
+from quipu.model.document import (
+    Document,
+    DocumentListing,
+    DocumentOrder,
+    DocumentStatus,
+    EarlierVersion,
+    Metadata,
+    SourceDocument,
+)
 from quipu.model.results import ChunkPage, DocumentDetails, EnqueuedDocuments, RemovalPreview, RemoveResult
 from quipu.model.usage import Estimate
 from quipu.parse import FILE_TYPES
@@ -30,7 +38,7 @@ from quipu.server.job_process import JobProcess, LargeFile
 from quipu.server.job_runners import ADD, JobStatus
 from quipu.server.jobs import start_job
 from quipu.server.operations import Call, WireBody, limited, once, operation, operations_of
-from quipu.server.questions import WORKSPACE
+from quipu.server.questions import WORKSPACE, AsOf
 from quipu.server.wire import RequestRefused, download, json_bytes
 
 LARGE_BYTES = 8 << 20  # a file above it is put into the queue by the job process
@@ -162,15 +170,22 @@ async def _write_body(call: Call, path: Path) -> None:
 
 
 @operation("GET", f"{WORKSPACE}/documents/{{document:path}}", Permission.READ)
-async def show_document(kb: Quipu, document: str) -> DocumentDetails:
+async def show_document(kb: Quipu, document: str, *, as_of: AsOf = "") -> DocumentDetails:
     """Return a document with its chunks."""
-    return await kb.document(document)
+    return await kb.document(document, as_of=as_of)
+
+
+@operation("GET", f"{WORKSPACE}/versions", Permission.READ)
+async def list_versions(kb: Quipu, *, document: str = "") -> list[EarlierVersion]:
+    """List the earlier versions that the setting `history` keeps, of one document or of all, the oldest first."""
+    return await kb.earlier_versions([document] if document else None)
 
 
 @operation("GET", f"{WORKSPACE}/texts/{{document:path}}", Permission.READ, media_type="text/plain")
-async def show_text(kb: Quipu, document: str) -> Response:
+async def show_text(kb: Quipu, document: str, *, as_of: AsOf = "") -> Response:
     """Return the whole text of a document: chunks and citations stand in it at their offsets, in code points."""
-    return Response((await kb.text(document)).encode("utf-8", "replace"), media_type="text/plain; charset=utf-8")
+    text = await kb.text(document, as_of=as_of)
+    return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8")
 
 
 @operation("GET", f"{WORKSPACE}/originals/{{document:path}}", Permission.READ, media_type="application/octet-stream")
@@ -332,6 +347,7 @@ OPERATIONS = operations_of(
     estimate_documents,
     put_document,
     show_document,
+    list_versions,
     show_text,
     download_original,
     remove_document,

@@ -35,7 +35,7 @@ from quipu.model.results import (
 )
 from quipu.server.access import Permission
 from quipu.server.operations import Call, operation, operations_of
-from quipu.server.questions import WORKSPACE
+from quipu.server.questions import WORKSPACE, AsOf
 from quipu.server.wire import download, json_bytes
 
 _PageSize = Annotated[int, Field(ge=1, le=MAX_PAGE)]
@@ -66,9 +66,9 @@ async def list_entities(
 
 
 @operation("GET", f"{WORKSPACE}/entities/{{name:path}}", Permission.READ)
-async def show_entity(kb: Quipu, name: str) -> EntityDetails:
+async def show_entity(kb: Quipu, name: str, *, as_of: AsOf = "") -> EntityDetails:
     """Return an entity with its relations and the chunks that mention it."""
-    return await kb.entity(name)
+    return await kb.entity(name, as_of=as_of)
 
 
 @operation("GET", f"{WORKSPACE}/neighbours/{{name:path}}", Permission.READ)
@@ -91,9 +91,9 @@ async def list_relations(kb: Quipu, *, type: _Types = (), k: _PageSize = 50, cur
 
 
 @operation("GET", f"{WORKSPACE}/relation", Permission.READ)
-async def show_relation(kb: Quipu, *, first: str, second: str) -> RelationDetails:
+async def show_relation(kb: Quipu, *, first: str, second: str, as_of: AsOf = "") -> RelationDetails:
     """Return the relation of two entities."""
-    return await kb.relation(first, second)
+    return await kb.relation(first, second, as_of=as_of)
 
 
 @operation("GET", f"{WORKSPACE}/subgraph", Permission.READ)

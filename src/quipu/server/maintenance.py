@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from quipu.engine import Quipu
 from quipu.ingest.sources import text_source
 from quipu.model.derivation import DerivationState
+from quipu.model.document import PurgeResult
 from quipu.model.tuning import TuningResult
 from quipu.model.usage import Estimate
 from quipu.server.access import Permission
@@ -89,9 +90,14 @@ async def reembed(kb: Quipu) -> CountedRows:
 
 
 @operation("POST", f"{WORKSPACE}/purge", Permission.ADMIN)
-async def purge(kb: Quipu) -> CountedRows:
-    """Delete cached replies that no live document needs; return how many rows."""
-    return CountedRows(n=await kb.purge())
+async def purge(
+    kb: Quipu,
+    *,
+    before: Annotated[str, Field(description="Of earlier versions, only those that ended before this date.")] = "",
+    dry_run: bool = False,
+) -> PurgeResult:
+    """Delete earlier versions of documents, and cached replies that no live document needs; `dry_run` only lists."""
+    return await kb.purge(before=before, dry_run=dry_run)
 
 
 @operation("POST", f"{WORKSPACE}/verify", Permission.ADMIN)

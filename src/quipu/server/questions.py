@@ -21,6 +21,7 @@ from quipu.server.wire import event_stream, sent_event
 
 WORKSPACE = "/api/v1/workspaces/{workspace}"
 _MAX_COST = "max_cost"  # an option of every question, and the setting of its default
+AsOf = Annotated[str, Field(description="What held at the end of this year, month or day; empty: what holds now.")]
 
 
 def _question_fields() -> Mapping[str, Any]:
@@ -134,9 +135,11 @@ async def explain(kb: Quipu, call: Call, body: ExplainedQuestion) -> Explanation
 
 
 @operation("GET", f"{WORKSPACE}/search", Permission.READ)
-async def search(kb: Quipu, *, text: str, k: Annotated[int, Field(ge=1, le=1_000)] = 10) -> SearchResult:
+async def search(
+    kb: Quipu, *, text: str, k: Annotated[int, Field(ge=1, le=1_000)] = 10, as_of: AsOf = ""
+) -> SearchResult:
     """Find chunks and entities by their words."""
-    return await kb.search(text, k)
+    return await kb.search(text, k, as_of=as_of)
 
 
 def question_options(call: Call, body: Question) -> dict[str, Any]:

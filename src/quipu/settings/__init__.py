@@ -137,6 +137,10 @@ class Settings(QuerySettings):
     keep_originals: bool = Field(
         True, description="Keep the files that documents were read from, compressed; texts are always kept."
     )
+    history: bool = Field(
+        False,
+        description="Keep what replaced and removed documents said until `quipu purge`, for questions about the past.",
+    )
     merge_duplicates_above: float = Field(
         0.0,
         ge=0,

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from quipu.derive.catalog import make_catalog
 from quipu.derive.summaries import SummaryOptions
 from quipu.engine import Components, Quipu
 from quipu.engine.components import Models
+from quipu.engine.past import CopiedIndex, PastIndexes
 from quipu.engine.reopenable_view import RetrievalTurns
 from quipu.errors import InvalidInput, Mismatch, NotFound
 from quipu.ingest.documents import IngestConfig
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 INDEX_FILE = "index.sqlite"
 VECTORS_FOLDER = "vectors"
 TOPOLOGY_FOLDER = "topology"
+PAST_FOLDER = "past"
 
 
 def _open_wordllama(_model: str) -> Embedder:
@@ -183,6 +186,22 @@ async def _components(
         conversations=store.conversations,
         edits=store.edits,
         merge_duplicates_above=settings.merge_duplicates_above,
+        past=PastIndexes(path / PAST_FOLDER, store.history, partial(_copy_index, settings, store)),
+        keeps_history=settings.history,
+    )
+
+
+async def _copy_index(settings: Settings, store: RelationalStore, folder: Path) -> CopiedIndex:
+    """Copy the index into a new folder, and open the copy."""
+    await asyncio.to_thread(_make_folder, folder)
+    await store.history.copy_to(folder / INDEX_FILE)
+    copied = open_store(settings, folder)
+    return CopiedIndex(
+        store=copied,
+        history=copied.history,
+        edits=copied.edits,
+        vectors=LocalVectors(folder / VECTORS_FOLDER, exact_below=settings.exact_below),
+        topology=LocalTopologyIndex(folder / TOPOLOGY_FOLDER),
     )
 
 
@@ -231,14 +250,24 @@ def _with_metered_extractor(models: Models, extractor: Extractor) -> Models:
     return replace(models, reader=metered_extractor(extractor, models))
 
 
-def open_store(settings: Settings) -> RelationalStore:
-    """Return the store of the index that the settings name; nothing is read yet."""
-    return RelationalStore(_open_backend(settings), lease_s=settings.lease_s, analyzer=make_analyzer(settings))
+def open_store(settings: Settings, copy: Path | None = None) -> RelationalStore:
+    """Return the store of the index that the settings name, or of a copy of it in a folder; nothing is read yet."""
+    backend = _open_file(settings, copy) if copy else _open_backend(settings)
+    return RelationalStore(
+        backend,
+        lease_s=settings.lease_s,
+        analyzer=make_analyzer(settings),
+        keeps_history=settings.history and copy is None,
+    )
+
+
+def _open_file(settings: Settings, folder: Path) -> SqliteBackend:
+    return SqliteBackend(folder / INDEX_FILE, busy_timeout_s=settings.busy_timeout_s)
 
 
 def _open_backend(settings: Settings) -> Backend:
     if isinstance(settings.index, Path):
-        return SqliteBackend(settings.index.absolute() / INDEX_FILE, busy_timeout_s=settings.busy_timeout_s)
+        return _open_file(settings, settings.index.absolute())
     from quipu.model.index_address import parse_database_address  # noqa: PLC0415 - see _open_models
     from quipu.stores.postgres.backend import PostgresBackend  # noqa: PLC0415 - see _open_models
 

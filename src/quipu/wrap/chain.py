@@ -21,7 +21,7 @@ from quipu.wrap.embedder import (
 from quipu.wrap.guard import CircuitBreaker, Guard
 from quipu.wrap.meter import Meter, ModelPricing
 from quipu.wrap.metered_models import EmbeddingMeter, MeteredLLM, MeteredReranker, SaveUsage
-from quipu.wrap.reply_cache import CachedLLM, InFlightRequests
+from quipu.wrap.reply_cache import CachedLLM, InFlightRequests, UnkeptReplies
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +66,10 @@ class LLMChain:
         """Return the chain, counted by the meter of the engine or of one question."""
         identities = [link.llm.identity for link in self._links]
         return CachedLLM(self._uncached, identities, self._replies, meter, self._in_flight)
+
+    def without_keeping_replies(self) -> "LLMChain":
+        """Return the chain with a cache to which nothing is added: for replies about texts that must not stay."""
+        return LLMChain(self._links, UnkeptReplies(self._replies), self._breakers)
 
     def _uncached(self, meter: Meter) -> LLM:
         return FallbackLLM([link.metered(meter) for link in self._links], self._breakers)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -88,6 +88,25 @@ class CachedLLM:
     async def _save_cost(self, rows: Sequence[UsageRow]) -> None:
         if rows:
             await write_durably(partial(self._replies.record_call, rows))
+
+
+@dataclass(frozen=True, slots=True)
+class UnkeptReplies:
+    """A ReplyCache to which nothing is added: it finds the replies of another one, and counts costs there."""
+
+    replies: ReplyCache
+
+    async def find_replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
+        """Return the replies stored under these hashes."""
+        return await self.replies.find_replies(input_hashes)
+
+    async def record_call(self, usage: Sequence[UsageRow], reply: CallReply | None = None) -> None:
+        """Count what a call cost; the reply is not stored."""
+        await self.replies.record_call(usage)
+
+    async def facts_revision(self) -> int:
+        """Return the revision of the last change of facts."""
+        return await self.replies.facts_revision()
 
 
 class InFlightRequests:

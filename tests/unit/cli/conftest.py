@@ -17,7 +17,7 @@ from quipu.model.chunking import Chunking
 from quipu.model.cluster import Cluster, ClusterReport, Finding, Hierarchy
 from quipu.model.delta import ChunkFacts
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
-from quipu.model.document import Document, DocumentListing, DocumentStatus, Metadata, SourceDocument
+from quipu.model.document import Document, DocumentListing, DocumentStatus, Metadata, PurgeResult, SourceDocument
 from quipu.model.event import Event, Progress
 from quipu.model.evidence import (
     Chain,
@@ -451,7 +451,7 @@ class FakeEngine:
             yield AnswerPiece(text=answer.text[start : start + 16])
         yield AnswerPiece(answer=answer)
 
-    async def search(self, text: str, k: int) -> SearchResult:
+    async def search(self, text: str, k: int, *, as_of: str) -> SearchResult:
         self.calls.append(("search", text, k))
         return SearchResult(
             chunks=((Scored(id="c0ffee", score=2.5), CHUNK),), entities=(KOBER,), snippets=((0, len(CHUNK.text)),)
@@ -468,7 +468,7 @@ class FakeEngine:
             : listing.k if listing else None
         ]
 
-    async def document(self, document_id: str) -> DocumentDetails:
+    async def document(self, document_id: str, *, as_of: str) -> DocumentDetails:
         if document_id != "kober.md":
             raise NotFound(f"There is no document {document_id!r}.", remedy="Did you mean kober.md?")
         return DocumentDetails(document=DOCUMENTS[0], chunks=(CHUNK,))
@@ -476,10 +476,10 @@ class FakeEngine:
     async def chunk(self, chunk_id: str) -> ChunkFacts:
         return ChunkFacts(chunk=CHUNK, entities=(MENTION,), relations=(SAID,), claims=(CLAIM,))
 
-    async def entity(self, name: str) -> EntityDetails:
+    async def entity(self, name: str, *, as_of: str) -> EntityDetails:
         return EntityDetails(entity=KOBER, relations=(TAUGHT,), chunks=((CHUNK, 2),), claims=(SEEN,))
 
-    async def relation(self, first: str, second: str) -> RelationDetails:
+    async def relation(self, first: str, second: str, *, as_of: str) -> RelationDetails:
         self.calls.append(("relation", first, second))
         return RelationDetails(relation=TAUGHT, chunks=(ChunkFacts(chunk=CHUNK),))
 
@@ -514,8 +514,8 @@ class FakeEngine:
     async def verify(self) -> list[str]:
         return self.differences
 
-    async def purge(self) -> int:
-        return 7
+    async def purge(self, *, before: str, dry_run: bool) -> PurgeResult:
+        return PurgeResult(n_rows=7)
 
     async def refresh(self, names: Sequence[str], *, rebuild: bool, on_event: Callable[[Event], None]) -> RefreshResult:
         self.calls.append(("refresh", tuple(names), rebuild))

@@ -186,3 +186,30 @@ def test_an_export_that_fails_leaves_the_file_as_it_was(
     assert "--format: html, graphml, json" in capsys.readouterr().err
     assert (tmp_path / "g.json").read_bytes() == before
     assert not list(tmp_path.rglob("*unfinished*"))
+
+
+def test_a_question_about_the_past_is_answered_from_what_held_then(
+    quipu: Quipu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUIPU_HISTORY", "true")
+    policy = tmp_path / "policy.md"
+    for year, head in ((2018, "Alice Kober"), (2021, "Emmett Bennett")):
+        policy.write_text(f"---\ndate: {year}-01-01\n---\n{head} leads the Acme Corporation in Boston.")
+        quipu("add", "policy.md")
+    question = "Who leads the Acme Corporation?"
+    assert "Emmett Bennett leads" in quipu("ask", question)
+    then = quipu("ask", question, "--as-of", "2019", "--trace")
+    assert "Alice Kober leads" in then
+    assert "Bennett" not in then
+    assert "as of 2019: with 1 earlier version" in then
+    assert "Alice Kober" in quipu("show", "entity", "Acme Corporation", "--as-of", "2019")
+    assert "Alice Kober leads" in quipu("show", "text", "policy.md", "--as-of", "2019")
+    assert "holds: since 2018-01-01" in quipu("show", "document", "policy.md", "--as-of", "2019")
+    assert "Nothing found." in quipu("search", "leads", "--as-of", "2017")
+    assert "Nothing found." in quipu("search", "Kober")
+    assert "stays in the history" in quipu("remove", "policy.md")
+    assert quipu("purge", "--dry-run").endswith(
+        "2 earlier versions would go, with cached replies that nothing needs. Nothing was deleted.\n"
+    )
+    assert len(json.loads(quipu("purge", "--json"))["versions"]) == 2
+    assert "Nothing found." in quipu("search", "leads", "--as-of", "2019")

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from quipu.errors import InvalidInput
-from quipu.model.query import Condition, Filter, is_date
+from quipu.model.document import is_date
+from quipu.model.query import Condition, Filter
 
 _YEAR = Condition(field="year", operator=">", value="1500")
 

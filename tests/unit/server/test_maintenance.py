@@ -27,6 +27,7 @@ OTHER_NAMES = {
     "graph_map": "show_far_map",
     "neighbours": "list_neighbours",
     "original": "download_original",
+    "earlier_versions": "list_versions",
     "paths": "show_paths",
     "relation": "show_relation",
     "relations": "list_relations",
@@ -73,7 +74,9 @@ async def test_the_index_is_checked_and_dumped(client: httpx.AsyncClient) -> Non
     assert (await client.post(f"{KB}/verify?files_only=true")).json() == {"differences": []}
     lines = (await client.get(f"{KB}/dump")).text.splitlines()
     assert all(json.loads(line) for line in lines)
-    assert (await client.post(f"{KB}/purge")).json()["n"] >= 0
+    assert (await client.post(f"{KB}/purge?dry_run=true")).json() == {"versions": [], "n_rows": 0}
+    assert (await client.post(f"{KB}/purge?before=2020")).json()["n_rows"] >= 0
+    assert (await client.post(f"{KB}/purge?before=soon")).status_code == 422
     assert (await client.post(f"{KB}/reembed")).json() == {"n": 0}  # the embedder is the same
 
 

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from quipu.cli.options import QuipuCommand, budget_option, load_settings, with_engine
-from quipu.cli.output import emit, styled
+from quipu.cli.options import QuipuCommand, budget_option, load_settings, parse_date, with_engine
+from quipu.cli.output import emit, named, styled
 from quipu.cli.progress import progress
+from quipu.model.document import PurgeResult
 from quipu.text.formatting import format_count
 from quipu.text.unicode import clean_json
 
 if TYPE_CHECKING:
     from quipu.engine import Quipu
+
+_MAX_VERSIONS = 20
 
 
 @click.command("verify", cls=QuipuCommand, examples=("quipu verify", "quipu verify --json"))
@@ -102,15 +105,28 @@ def _render_copy(console: Console, result: dict[str, int]) -> None:
     console.print(f"{format_count(result['rows'], 'row')} copied. Compare: quipu --index FROM dump | sha256sum")
 
 
-@click.command("purge", cls=QuipuCommand, examples=("quipu purge",))
-def purge() -> None:
-    """Drop cached replies and vectors that nothing needs.
+@click.command("purge", cls=QuipuCommand, examples=("quipu purge", "quipu purge --before 2025 --dry-run"))
+@click.option("--before", default="", metavar="DATE", help="Of earlier versions, only those that ended before DATE.")
+@click.option("--dry-run", "is_dry", is_flag=True, help="Only tell which earlier versions would go; delete nothing.")
+def purge(before: str, is_dry: bool) -> None:
+    """Drop earlier versions, cached replies and vectors that nothing needs.
 
-    Cached replies for earlier versions of a document make it free to return to such a version. This command deletes
-    them to save space.
+    With the setting `history`, what replaced and removed documents said stays until this command deletes it from
+    every file. Cached replies for earlier versions of a document make it free to return to such a version; these are
+    deleted, too, to save space.
     """
-    emit({"dropped": with_engine(lambda engine: engine.purge())}, _render_purge)
+    date = parse_date(before)
+    result = with_engine(lambda engine: engine.purge(before=date, dry_run=is_dry))
+    emit(result, lambda console, result: _render_purge(console, result, is_dry=is_dry))
 
 
-def _render_purge(console: Console, result: dict[str, int]) -> None:
-    console.print(f"{format_count(result['dropped'], 'row')} dropped.")
+def _render_purge(console: Console, result: PurgeResult, *, is_dry: bool) -> None:
+    for version in result.versions[:_MAX_VERSIONS]:
+        console.print(named(f"  {version.document_id}, from {version.since[:19]} to {version.ended_at[:19]} UTC"))
+    if (n_more := len(result.versions) - _MAX_VERSIONS) > 0:
+        console.print(f"  … and {n_more:,} more")
+    versions = format_count(len(result.versions), "earlier version")
+    if is_dry:
+        console.print(f"{versions} would go, with cached replies that nothing needs. Nothing was deleted.")
+    else:
+        console.print(f"{versions} and {format_count(result.n_rows, 'other row')} dropped.")

@@ -117,4 +117,6 @@ def _render(console: Console, report: RemoveResult) -> None:
         console.print(named(f"removed {document_id}"))
     who = "it" if len(report.removed) == 1 else "they"
     console.print(f"{format_count(len(report.removed), 'document')} removed, with the facts that only {who} stated.")
+    if report.is_kept:
+        console.print("What they said stays in the history, for --as-of. `quipu purge` deletes it.")
     render_refresh(console, report.refreshed)

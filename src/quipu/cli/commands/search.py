@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from quipu.cli.options import QuipuCommand, with_engine
+from quipu.cli.options import QuipuCommand, as_of_option, with_engine
 from quipu.cli.output import emit, named, one_line, print_table, styled, table
 from quipu.model.results import SearchResult
 
@@ -22,14 +22,15 @@ _EXCERPT_CELLS = 300
     show_default=True,
     help="Maximum number of passages, and of entities.",
 )
-def command(query: str, n_results: int) -> None:
+@as_of_option
+def command(query: str, n_results: int, as_of: str) -> None:
     """Find passages and entities by their words.
 
     Passages are ranked by BM25; entities match if their name contains the words. `quipu ask` answers questions.
     """
     if not query.strip():
         raise click.UsageError("Name the words to search for.")
-    results = with_engine(lambda engine: engine.search(query, k=n_results))
+    results = with_engine(lambda engine: engine.search(query, k=n_results, as_of=as_of))
     emit(results, lambda console, results: _render(console, results, query.split()))
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,7 +11,7 @@ from rich.console import Console
 
 from quipu.cli.commands.show_graph import GRAPH_COMMANDS
 from quipu.cli.document_ids import typed_id
-from quipu.cli.options import QuipuGroup, command_line, with_engine
+from quipu.cli.options import QuipuGroup, as_of_option, command_line, with_engine
 from quipu.cli.output import emit, named, one_line, print_table, styled, table
 from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
@@ -45,9 +46,13 @@ def command() -> None:
 
 @command.command("document", examples=("quipu show document a.md",))
 @click.argument("identifier", metavar="ID")
-def document(identifier: str) -> None:
+@as_of_option
+def document(identifier: str, as_of: str) -> None:
     """Show a document and its chunks. ID is its id, or a path from the current folder."""
-    emit(with_engine(lambda engine: _of_document(engine, identifier, engine.document)), _render_document)
+    emit(
+        with_engine(lambda engine: _of_document(engine, identifier, partial(engine.document, as_of=as_of))),
+        _render_document,
+    )
 
 
 async def _of_document(engine: "Quipu", typed: str, read: Callable[[str], Awaitable[T]]) -> T:
@@ -56,10 +61,11 @@ async def _of_document(engine: "Quipu", typed: str, read: Callable[[str], Awaita
 
 @command.command("text", examples=("quipu show text a.md",))
 @click.argument("identifier", metavar="ID")
-def text(identifier: str) -> None:
+@as_of_option
+def text(identifier: str, as_of: str) -> None:
     """Print the whole text of a document, in which chunks and citations have their offsets."""
     emit(
-        with_engine(lambda engine: _of_document(engine, identifier, engine.text)),
+        with_engine(lambda engine: _of_document(engine, identifier, partial(engine.text, as_of=as_of))),
         lambda console, text: console.print(styled(text), soft_wrap=True),
     )
 
@@ -95,17 +101,19 @@ def chunk(identifier: str) -> None:
 
 @command.command("entity", examples=('quipu show entity "Alice Kober"',))
 @click.argument("name")
-def entity(name: str) -> None:
+@as_of_option
+def entity(name: str, as_of: str) -> None:
     """Show an entity, its relations and the chunks that name it."""
-    emit(with_engine(lambda engine: engine.entity(name)), _render_entity)
+    emit(with_engine(lambda engine: engine.entity(name, as_of=as_of)), _render_entity)
 
 
 @command.command("relation", examples=('quipu show relation "Bi Sheng" "Shen Kuo"',))
 @click.argument("source")
 @click.argument("target")
-def relation(source: str, target: str) -> None:
+@as_of_option
+def relation(source: str, target: str, as_of: str) -> None:
     """Show the relation of two entities and the chunks that state it."""
-    emit(with_engine(lambda engine: engine.relation(source, target)), _render_relation)
+    emit(with_engine(lambda engine: engine.relation(source, target, as_of=as_of)), _render_relation)
 
 
 @command.command("report", examples=("quipu show report 639804ee",))
@@ -129,7 +137,9 @@ def _render_document(console: Console, details: DocumentDetails) -> None:
     facts = {"id": document.id, "source": document.source, "type": document.media_type, "status": document.status}
     facts |= {name: str(value) for name, value in sorted(document.metadata.items())}
     facts |= {"same text as": ", ".join(details.copies)}
+    until = f" until {document.holds_until}" if document.holds_until else ""
     facts |= {"version": str(document.version), "updated": document.updated_at, "error": document.error}
+    facts |= {"holds": f"since {document.holds_from}{until}"} if document.holds_from else {}
     for name, value in facts.items():
         if value:
             console.print(styled(f"  {name}: {value}"), soft_wrap=name in ("id", "source", "same text as"))

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, MetaData, Select, Table, TableClause, Text, cast, create_engine, func, select
@@ -151,6 +152,13 @@ class PostgresBackend:
     def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
         """Return nothing: PostgreSQL checks its pages itself, where data checksums are on."""
         return []
+
+    def copy_to(self, connection: Connection, file: Path) -> None:
+        """Raise Unavailable: a schema of PostgreSQL cannot be copied to a file."""
+        raise Unavailable(
+            f"{self._name}: an earlier version held then, and questions about it need a copy of the index in a file.",
+            remedy="Ask about a date at which the present versions held, or keep the index in a folder.",
+        )
 
     def close(self) -> None:
         """Release every connection."""

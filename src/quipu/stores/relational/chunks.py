@@ -331,6 +331,8 @@ def _document(row: Row[Any], job: Row[Any] | None) -> Document:
         updated_at=row.updated_at,
         text_hash=row.text_hash,
         original_hash=row.original_hash,
+        holds_from=row.holds_from,
+        holds_until=row.holds_until,
     )
 
 

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from sqlalchemy import Connection, Table, delete, select
 
@@ -21,6 +22,7 @@ from quipu.stores.relational import (
     edits,
     entities,
     fold,
+    history,
     jobs,
     mentions,
     replies,
@@ -30,12 +32,12 @@ from quipu.stores.relational import (
     vector_writes,
 )
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.documents import ChunkChanges
+from quipu.stores.relational.documents import ChunkChanges, CommitStamp
 from quipu.stores.relational.edits import EditChanges
 from quipu.stores.relational.fold import FoldChanges
 from quipu.stores.relational.mentions import MentionChanges
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import Backend, next_rid, read_number, write_meta
+from quipu.stores.relational.sql import Backend, ByValues, next_rid, read_number, to_json, write_meta
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.relational.vector_writes import VectorChanges
 
@@ -44,7 +46,9 @@ _EMBEDDED: dict[str, tuple[VectorSpace, Table]] = {
     NAMES: (VectorSpace.NAME, s.entity_name),
     SENTENCES: (VectorSpace.SENTENCE, s.sentence),
 }
-_k = s.cluster.c
+_k, _c = s.cluster.c, s.chunk.c
+_DOCUMENTS = ByValues(select(s.document), s.document.c.id)
+_TEXT_HASHES = ByValues(select(_c.document, _c.text_hash).order_by(_c.document, _c.ordinal), _c.document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +71,10 @@ class FactChanges:
         return {*self.mentions.new_entities, *self.fold.gone_rids, *self.mentions.aliased}
 
 
-def apply(snapshot: Snapshot, bloom: BloomFilter, delta: Delta, now: str) -> CommitResult:
+def apply(snapshot: Snapshot, bloom: BloomFilter, delta: Delta, at: datetime) -> CommitResult:
     """Apply a Delta inside the write transaction of `snapshot`: each phase uses the results of those before it.
 
-    `now` is the time of the commit as ISO text. Raises InvalidDelta if the change breaks the data model.
+    `at` is the time of the commit in UTC. Raises InvalidDelta if the change breaks the data model.
     """
     connection, backend, analyzer = snapshot.connection, snapshot.backend, snapshot.analyzer
     cancelled, n_retried = _requeue(connection, delta)
@@ -80,18 +84,18 @@ def apply(snapshot: Snapshot, bloom: BloomFilter, delta: Delta, now: str) -> Com
     revision = read_number(connection, "revision") + 1
     write_meta(connection, "revision", revision)
     bloom.begin(revision - 1)
-    jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=now)
+    stamp = CommitStamp(revision, at)
+    jobs.enqueue(connection, delta.enqueue, delta.enqueue_removal, now=stamp.second)
     publish, superseded = jobs.split_superseded(connection, delta.publish, delta.replies)
 
-    chunk_changes = documents.write(connection, publish, removals, revision=revision, now=now)
-    edit_changes = _write_edits(snapshot, delta, chunk_changes, now)
+    chunk_changes = _write_documents(snapshot, publish, removals, stamp)
+    edit_changes = _write_edits(snapshot, delta, chunk_changes, stamp.second)
     facts = _write_mentions(connection, backend, chunk_changes)
     if facts.chunks.outdated_documents:
         conversations.drop_answers(connection, facts.chunks.outdated_documents, revision)
     text_index.update(connection, analyzer, bloom, facts.chunks, facts.name_uses())
     segments.note_removed(connection, facts.chunks.n_unindexed, at_once=bool(removals))
-    renamed = facts.renamed_entities()
-    change_log.log_changes(connection, backend, revision, chunks=facts.chunks.rids(), entities=renamed)
+    change_log.log_changes(connection, backend, revision, chunks=facts.chunks.rids(), entities=facts.renamed_entities())
     derived_vectors = _follow_facts(connection, backend, facts, revision)
     vector_writes.retarget(connection, facts.chunks.vectors | facts.fold.vectors | derived_vectors, revision)
 
@@ -125,6 +129,36 @@ def _requeue(connection: Connection, delta: Delta) -> tuple[tuple[str, ...], int
     replies.release(connection, cancelled)
     n_retried = jobs.retry(connection, delta.retry) if delta.retry is None or delta.retry else 0
     return tuple(cancelled), n_retried
+
+
+def _write_documents(
+    snapshot: Snapshot, publish: Sequence[DocumentFacts], removals: Sequence[str], stamp: CommitStamp
+) -> ChunkChanges:
+    """Publish and remove documents; first keep what they said, if history is kept."""
+    ended = _ending(snapshot.connection, publish, removals)
+    if snapshot.keeps_history:
+        history.keep(snapshot, ended, stamp.moment)
+    return documents.write(snapshot.connection, publish, removals, replace(stamp, ended=ended))
+
+
+def _ending(connection: Connection, publish: Sequence[DocumentFacts], removals: Sequence[str]) -> dict[str, bool]:
+    """Return the live documents whose version a commit ends, and whether it removes them.
+
+    A version ends when its title, its metadata or the texts of its chunks change. A document that is only read again,
+    by another model for example, says what it said.
+    """
+    old_by_id = {row.id: row for row in _DOCUMENTS.rows(connection, [document.id for document in publish])}
+    hashes: dict[int, list[str]] = {}
+    for row in _TEXT_HASHES.rows(connection, [old.rid for old in old_by_id.values()]):
+        hashes.setdefault(row.document, []).append(row.text_hash)
+    ended = {row.id: True for row in _DOCUMENTS.rows(connection, removals)}
+    for document in publish:
+        old = old_by_id.get(document.id)
+        if old is not None:
+            before = old.title, old.metadata, hashes.get(old.rid, [])
+            after = document.title, to_json(document.metadata), [facts.chunk.text_hash for facts in document.chunks]
+            ended |= {document.id: False} if before != after else {}
+    return ended
 
 
 def _write_edits(snapshot: Snapshot, delta: Delta, chunk_changes: ChunkChanges, now: str) -> EditChanges:

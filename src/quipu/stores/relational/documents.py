@@ -3,13 +3,14 @@
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select
 
 from quipu.errors import InvalidDelta
 from quipu.model.delta import ChunkFacts, DocumentFacts
-from quipu.model.document import DocumentStatus, Metadata, MetadataValue
+from quipu.model.document import DocumentStatus, Metadata, MetadataValue, stated_end, stated_start
 from quipu.model.graph import Chunk, chunk_text
 from quipu.model.ids import digest_bytes, digest_parts
 from quipu.ports.store import VectorSpace
@@ -97,8 +98,27 @@ class ChunkChanges:
         self.vectors.moved(VectorSpace.CHUNK, old.vector_hash, "")
 
 
+@dataclass(frozen=True, slots=True)
+class CommitStamp:
+    """The revision and the time (UTC) of a commit, and the documents that say something else from now on."""
+
+    revision: int
+    at: datetime
+    ended: Collection[str] = ()
+
+    @property
+    def moment(self) -> str:
+        """The time as text, to the microsecond."""
+        return self.at.isoformat(timespec="microseconds")
+
+    @property
+    def second(self) -> str:
+        """The time as text, to the second."""
+        return self.at.isoformat(timespec="seconds")
+
+
 def write(
-    connection: Connection, publish: Sequence[DocumentFacts], remove: Sequence[str], *, revision: int, now: str
+    connection: Connection, publish: Sequence[DocumentFacts], remove: Sequence[str], stamp: CommitStamp
 ) -> ChunkChanges:
     """Replace the earlier versions of published documents and remove others; return what this changes in chunks.
 
@@ -110,7 +130,6 @@ def write(
         old_by_id = {row.id: row for row in _DOCUMENTS.rows(connection, [document.id for document in publish])}
         rid_by_id = _document_rids(connection, publish, old_by_id)
         chunk_rows = _compare(connection, publish, old_by_id, rid_by_id, changes)
-        stamp = {"updated_at": now, "stands_since": revision}
         _write_documents(connection, publish, old_by_id, rid_by_id, changes.retracting_documents, stamp)
         _write_chunks(connection, chunk_rows, changes)
         _write_contents(connection, publish, rid_by_id)
@@ -224,9 +243,9 @@ def _write_documents(
     old_by_id: Mapping[str, Row[Any]],
     rid_by_id: Mapping[str, int],
     retracting: Sequence[str],
-    stamp: Mapping[str, Any],
+    stamp: CommitStamp,
 ) -> None:
-    """Replace the document rows. `stands_since` stays for a document that retracts nothing."""
+    """Replace the document rows. `stands_since` stays if a document retracts nothing, `since` if it says the same."""
     old_rids = [row.rid for row in old_by_id.values()]
     _DELETE_DOCUMENTS.run(connection, old_rids)
     _DELETE_METADATA.run(connection, old_rids)
@@ -235,8 +254,10 @@ def _write_documents(
     for document in documents:
         old = old_by_id.get(document.id)
         has_failed = any(facts.chunk.error for facts in document.chunks)
+        since = old.since if old is not None and document.id not in stamp.ended else stamp.moment
+        rid = rid_by_id[document.id]
         row = {
-            "rid": rid_by_id[document.id],
+            "rid": rid,
             "id": document.id,
             "version": old.version + 1 if old else 1,
             "title": document.title,
@@ -245,13 +266,17 @@ def _write_documents(
             "media_type": document.media_type,
             "metadata": to_json(document.metadata),
             "content_hash": document.content_hash,
-            "added_at": old.added_at if old else stamp["updated_at"],
-            **stamp,
+            "added_at": old.added_at if old else stamp.second,
+            "updated_at": stamp.second,
+            "stands_since": stamp.revision,
+            "since": since,
+            "holds_from": stated_start(document.metadata) or since,
+            "holds_until": stated_end(document.metadata),
         }
         if old is not None and document.id not in retracting:
             row["stands_since"] = old.stands_since
         rows.append(row)
-        values += metadata_rows(row["rid"], document.metadata)
+        values += metadata_rows(rid, document.metadata)
     insert_rows(connection, s.document, rows)
     insert_rows(connection, s.metadata_value, values)
 

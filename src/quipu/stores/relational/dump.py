@@ -1,8 +1,9 @@
 """The dump: the canonical state as JSON lines. Two equal indexes yield the same bytes.
 
-It holds documents, chunks, mentions, the edits that hold, what edited chunks state without them, folds, links,
-summaries, communities, aggregates, sentences and synonyms, and the hash of the text of each document and vector. It
-leaves out originals, versions, times, undone edits, logs, caches, costs and row numbers.
+It holds documents, chunks, mentions, the edits that hold, what edited chunks state without them, earlier versions with
+their times, folds, links, summaries, communities, aggregates, sentences and synonyms, and the hash of the text of each
+document and vector. It leaves out originals, versions and times of live documents, undone edits, logs, caches, costs
+and row numbers.
 """
 
 import json
@@ -16,7 +17,7 @@ from quipu.model.cluster import Hierarchy
 from quipu.model.ids import relation_id
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import edits
+from quipu.stores.relational import edits, history
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import TEXT_KIND
 from quipu.stores.relational.sql import texts_from_json, to_json
@@ -35,6 +36,7 @@ def lines(connection: Connection) -> Iterator[str]:
         ("claim", _claims),
         ("community", partial(_clusters, hierarchy=Hierarchy.COMMUNITIES)),
         ("document", _documents),
+        ("earlier_version", history.records),
         ("edit", edits.records),
         ("entity", _entities),
         ("entity_mention", _entity_mentions),

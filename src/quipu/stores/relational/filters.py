@@ -12,7 +12,9 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
 
 from quipu.errors import InvalidInput
-from quipu.model.query import Condition, Filter, is_date
+from quipu.model.document import is_date
+from quipu.model.query import Condition, Filter
+from quipu.model.validity import END
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.snapshot import ALLOWED_CHUNK, ALLOWED_DOCUMENT, Lookup, Snapshot, cached_arrays
 from quipu.stores.relational.sql import Backend, Ints, as_texts, from_texts, member_sets
@@ -58,6 +60,8 @@ def apply_filter(connection: Connection, backend: Backend, allowed: Filter) -> N
     if allowed.before:
         # "~" sorts after every digit and dash: 2001 includes all of 2001.
         conditions.append(_any_value("date", s.metadata_value.c.text <= allowed.before.casefold() + "~"))
+    if allowed.as_of:
+        conditions.append(_holds_at(allowed.as_of))
     documents = select(s.document.c.rid).where(and_(True, *conditions))
     backend.restrict(connection, ALLOWED_DOCUMENT, documents)
     chunks = select(s.chunk.c.rid).where(s.chunk.c.document.in_(select(ALLOWED_DOCUMENT.c.rid)))
@@ -150,6 +154,12 @@ def _check_date(text: str) -> None:
         raise InvalidInput(
             f"{text!r} is not a date.", remedy="Write a year, a month or a day: 1907, 1907-03, 1907-03-31."
         )
+
+
+def _holds_at(as_of: str) -> ColumnElement[bool]:
+    """Match documents that hold at the end of a date, as `validity.holds_at` says it."""
+    start, end = s.document.c.holds_from, s.document.c.holds_until
+    return and_(start <= as_of + END, or_(end == "", end + END >= as_of + END))
 
 
 def _has_name(connection: Connection, names: Sequence[str]) -> ColumnElement[bool]:

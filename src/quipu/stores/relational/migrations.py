@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, inspect
+from sqlalchemy import Column, Connection, Table, inspect, select
 from sqlalchemy.schema import CreateColumn
 
 from quipu.errors import Mismatch
-from quipu.stores.relational import change_log, conversations, edits, fold, segments, text_index, verify
+from quipu.model.document import stated_end, stated_start
+from quipu.stores.relational import change_log, conversations, edits, fold, history, segments, text_index, verify
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import read_meta, read_number, write_meta
+from quipu.stores.relational.sql import metadata_from_json, read_meta, read_number, write_meta
 from quipu.stores.relational.text_index import BloomFilter
 from quipu.text.words import Analyzer
 
@@ -84,7 +85,8 @@ def _add_words_and_checksums(connection: Connection) -> None:
     checked = [table for table in s.CHECKED if table is not s.edit]
     _add_columns(connection, *(table.c.checksum for table in checked))
     for table in checked:
-        verify.write_checksums(connection, table)
+        if table is not s.document:  # it gets more columns below
+            verify.write_checksums(connection, table)
 
 
 def _add_edits(connection: Connection) -> None:
@@ -120,6 +122,18 @@ def _replace_full_text_of_backends(connection: Connection) -> None:
     s.metadata.create_all(connection, segments.TABLES)
 
 
+def _add_times_and_history(connection: Connection) -> None:
+    s.metadata.create_all(connection, history.TABLES)
+    d = s.document.c
+    _add_columns(connection, d.since, d.holds_from, d.holds_until)
+    for row in connection.execute(select(d.rid, d.metadata, d.updated_at)).all():
+        metadata = metadata_from_json(row.metadata)
+        start, end = stated_start(metadata) or row.updated_at, stated_end(metadata)
+        times = {"since": row.updated_at, "holds_from": start, "holds_until": end}
+        connection.execute(s.document.update().where(d.rid == row.rid).values(times))
+    verify.write_checksums(connection, s.document)
+
+
 # Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     lambda connection: s.edit.create(connection, checkfirst=True),
@@ -133,6 +147,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     lambda connection: s.metadata.create_all(connection, conversations.TABLES),
     _add_edits,
     _replace_full_text_of_backends,
+    _add_times_and_history,
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TERMS_SCHEMA = 8  # the first schema with the present terms of full text

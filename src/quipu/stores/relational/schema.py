@@ -86,8 +86,9 @@ document = _table(
     *_integers("version"),
     *_texts("title", "status", "source", "media_type"),
     *_texts("metadata", "content_hash", "added_at", "updated_at"),  # metadata: JSON object
-    # The revision that added the document, or that last removed something it stated.
+    # `stands_since`: the revision that added it, or last removed something it stated. Times: see model.validity.
     sa.Column("stands_since", INTEGER, nullable=False, server_default="0"),
+    *(sa.Column(name, TEXT, nullable=False, server_default="") for name in ("since", "holds_from", "holds_until")),
 )
 
 # Metadata again, one row for each value, so that filters are plain comparisons. `text` is casefolded.

@@ -143,6 +143,7 @@ class Snapshot:
     analyzer: Analyzer
     cache: SnapshotCache
     is_filtered: bool = False
+    keeps_history: bool = False  # whether a commit keeps what it replaces and removes
 
 
 class Lookup:

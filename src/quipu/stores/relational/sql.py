@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, closing, suppress
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -67,10 +68,7 @@ class Backend(Protocol):
         ...
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """Return a connection inside the only write transaction: commit at the end, roll back on an exception.
-
-        Raises Busy if another process holds the database for longer than the configured wait.
-        """
+        """Return a connection inside the only write transaction; raises Busy after the configured wait."""
         ...
 
     def clock_s(self, connection: Connection) -> float:
@@ -107,6 +105,10 @@ class Backend(Protocol):
 
     def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
         """Return the errors that the database finds in its own files; `is_quick` leaves its indexes out."""
+        ...
+
+    def copy_to(self, connection: Connection, file: Path) -> None:
+        """Write what a snapshot sees into a new database file; Unavailable where there are no such files."""
         ...
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TypeVar
@@ -14,7 +15,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, inspect
 
 from quipu.errors import Busy, Corrupt, Mismatch, Unavailable
-from quipu.model.delta import CommitResult, Delta, Job
+from quipu.model.delta import CommitResult, Delta, DocumentFacts, Job
 from quipu.model.document import DocumentStatus
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTask
@@ -39,6 +40,7 @@ from quipu.stores.relational import (
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.conversations import RelationalConversations
 from quipu.stores.relational.edits import RelationalEdits
+from quipu.stores.relational.history import RelationalHistory
 from quipu.stores.relational.migrations import SCHEMA, migrate
 from quipu.stores.relational.snapshot import Snapshot, SnapshotCache, SnapshotCaches
 from quipu.stores.relational.sql import (
@@ -61,11 +63,14 @@ T = TypeVar("T")
 class RelationalStore:
     """A Store on any database with a Backend. Blocking work runs in threads, with one commit at a time."""
 
-    def __init__(self, backend: Backend, *, lease_s: float, analyzer: Analyzer | None = None) -> None:
+    def __init__(
+        self, backend: Backend, *, lease_s: float, analyzer: Analyzer | None = None, keeps_history: bool = False
+    ) -> None:
         self._backend = backend
         self._analyzer = analyzer or Analyzer()
         self._bloom = BloomFilter()
         self._lease_s = lease_s
+        self._keeps_history = keeps_history
         self._lock = asyncio.Lock()
         self._is_closed = False
         self._caches = SnapshotCaches()
@@ -87,6 +92,11 @@ class RelationalStore:
     def edits(self) -> RelationalEdits:
         """The edits in this database."""
         return RelationalEdits(self._read)
+
+    @property
+    def history(self) -> RelationalHistory:
+        """The earlier versions in this database."""
+        return RelationalHistory(self._read, self._write, self._backend, self._apply, self._keeps_history)
 
     async def prepare(self, *, any_tokenizer: bool = False) -> None:
         """Create or migrate the tables; must be called once, before anything else.
@@ -126,8 +136,8 @@ class RelationalStore:
         return await finish_in_thread(copy)
 
     async def commit(self, delta: Delta) -> CommitResult:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        committed = await self._write(lambda connection: self._commit(connection, delta, now))
+        at = (delta.at or datetime.now(UTC)).astimezone(UTC)
+        committed = await self._write(lambda connection: self._commit(connection, delta, at))
         if delta.publish or delta.enqueue:
             self._embedder = None
         self._bloom.finish(committed.revision)
@@ -243,13 +253,20 @@ class RelationalStore:
         self._is_closed = True
         await finish_in_thread(self._backend.close)
 
-    def _commit(self, connection: Connection, delta: Delta, now: str) -> CommitResult:
+    def _commit(self, connection: Connection, delta: Delta, at: datetime) -> CommitResult:
         if delta.publish or delta.remove or delta.remove_claimed or delta.edits or delta.undo:
             # Another process may have rebuilt full text with another tokenizer.
             text_index.check_tokenizer(connection, self._analyzer.identity)
         if self._embedder and (delta.publish or delta.enqueue):
             vector_writes.take_model(connection, *self._embedder)
-        return commit.apply(self._unfiltered(connection), self._bloom, delta, now)
+        snapshot = replace(self._unfiltered(connection), keeps_history=self._keeps_history)
+        return commit.apply(snapshot, self._bloom, delta, at)
+
+    def _apply(self, connection: Connection, publish: Sequence[DocumentFacts], remove: Sequence[str]) -> CommitResult:
+        """Publish and remove documents of a copy; the next commit of this store reads the index anew."""
+        self._bloom = BloomFilter()
+        delta = Delta(publish=publish, remove=remove)
+        return commit.apply(self._unfiltered(connection), self._bloom, delta, datetime.now(UTC))
 
     def _unfiltered(self, connection: Connection) -> Snapshot:
         """Return a snapshot that shares nothing: inside a write transaction, or for a reader that trusts no cache."""

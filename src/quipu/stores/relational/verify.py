@@ -21,7 +21,7 @@ from quipu.model.graph import (
 )
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import change_log, chunks, cluster_writes, edits, replies, summaries
+from quipu.stores.relational import change_log, chunks, cluster_writes, edits, history, replies, summaries
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.conversations import conversation_differences
 from quipu.stores.relational.documents import content_differences, metadata_rows
@@ -46,7 +46,7 @@ def differences(snapshot: Snapshot) -> list[str]:
     facts = (_checksums, _chunks, content_differences, _mentions, _metadata, _vectors, _replies)
     indexes = (_names, _spellings, _links)
     derivations = (_clusters, _reports, cluster_writes.relation_differences, _entity_names, _synonyms, _sentences)
-    for check in (*folds, *facts, *indexes, *derivations, conversation_differences):
+    for check in (*folds, *facts, *indexes, *derivations, conversation_differences, history.differences):
         messages += _first(check(connection))
     messages += _first(edits.differences(snapshot))
     return messages + _first(full_text_differences(connection, snapshot.analyzer))

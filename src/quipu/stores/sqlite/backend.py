@@ -98,6 +98,16 @@ class SqliteBackend:
         lines = connection.exec_driver_sql(f"PRAGMA {'quick' if is_quick else 'integrity'}_check(20)").scalars()
         return [f"the database file: {line}" for line in lines if line != "ok"]
 
+    def copy_to(self, connection: Connection, file: Path) -> None:
+        """Write what a snapshot sees into a new database file."""
+        source: Any = connection.connection.driver_connection
+        try:
+            with closing(sqlite3.connect(file)) as copy:
+                source.backup(copy)
+        except sqlite3.Error as error:
+            remedy = "Check that the folder can be written and has room for a second index."
+            raise Unavailable(f"The index cannot be copied to {file} ({error}).", remedy=remedy) from error
+
     def close(self) -> None:
         """Release every connection."""
         self._views.dispose()

@@ -21,6 +21,7 @@ pytest.register_assert_rewrite(
             "entities",
             "filters",
             "full_text",
+            "history",
             "jobs",
             "laws",
             "likenesses",
