@@ -16,6 +16,8 @@ export interface Document {
   updated_at: string;
   text_hash: string;
   original_hash: string;
+  holds_from: string;
+  holds_until: string;
 }
 
 export interface Chunk {

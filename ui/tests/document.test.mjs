@@ -1,8 +1,11 @@
 // Document: hostile content stays text, and a citation in a long text is marked at once.
 
 import assert from "node:assert/strict";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { demoIndex, open, removeFolder, startBrowser, startServer } from "./browser.mjs";
+import { demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
 
 let folder, server, browser;
 
@@ -75,6 +78,35 @@ test("entities in the text lead to what is known about them, also within a citat
   await page.click(".plain a.entity >> text=Alice Kober");
   await page.waitForSelector("h1 >> text=Alice Kober");
   assert.deepEqual(page.problems, []);
+});
+
+test("a question as of a date is answered with what a document said then, and the document shows its earlier versions", async () => {
+  const own = mkdtempSync(join(tmpdir(), "quipu-page-"));
+  const past = await startServer(own, { env: { QUIPU_HISTORY: "true" } });
+  const put = async (text) => {
+    const reply = await fetch(`${past.address}/api/v1/workspaces/default/documents/office.md`, { method: "PUT", body: text });
+    const { job } = await reply.json();
+    await (await fetch(`${past.address}/api/v1/workspaces/default/jobs/${job.id}/events`)).text();
+  };
+  try {
+    await put("---\nvalid_from: 2019-01-01\n---\n# Office\n\nElvira Quist directs the observatory of Oslo.\n");
+    await put("---\nvalid_from: 2022-01-01\n---\n# Office\n\nZerubbabel Quux directs the observatory of Oslo.\n");
+    const question = "#/workspaces/default/ask?q=Who+directs+the+observatory+of+Oslo%3F";
+    const page = await open(browser, past.address, `${question}&as_of=2020`);
+    await page.click("a.citation");
+    await page.waitForSelector("mark.cited >> text=Elvira Quist");
+    await page.waitForSelector(".notice >> text=as of 2020");
+    await page.click("text=Show it as it is now");
+    await page.waitForSelector(".markdown >> text=Zerubbabel Quux");
+    await page.click("summary >> text=1 earlier version");
+    await page.click(".notice li a");
+    await page.waitForSelector(".markdown >> text=Elvira Quist");
+    assert.deepEqual(await violations(page), []);
+    assert.deepEqual(page.problems, []);
+  } finally {
+    await past.stop();
+    removeFolder(own);
+  }
 });
 
 test("a document with pages is opened at a page, and one document alone is asked", async () => {

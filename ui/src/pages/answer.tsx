@@ -103,7 +103,7 @@ function spansOf(answer: Answer): Span[] {
 
 /** Return the address of the cited characters in their document. */
 export function citedAt(citation: Pick<Citation, "document_id" | "start" | "end">): string {
-  return href("documents", citation.document_id, { start: citation.start, end: citation.end });
+  return href("documents", citation.document_id, { start: citation.start, end: citation.end, as_of: route.value.params.get("as_of") ?? undefined });
 }
 
 function citationLink(citations: Citation[], number: number): HTMLElement | undefined {

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, send, workspaceUrl } from "../api";
+import { get, query, send, workspaceUrl } from "../api";
 import { Markdown, codePoints, type Span } from "../markdown";
 import { Await, Facts, Tabs, useLoaded } from "../parts";
 import { go, href, route } from "../route";
@@ -20,15 +20,16 @@ interface Loaded {
 }
 
 export function DocumentView() {
-  const { subject, workspace } = route.value;
+  const { subject, workspace, params } = route.value;
+  const as_of = params.get("as_of") ?? ""; // "": as it is now
   const loaded = useLoaded<Loaded>(async (abort) => {
     const id = encodeURIComponent(subject).replaceAll("%2F", "/");
     const [details, text] = await Promise.all([
-      get<{ document: Document; chunks: Chunk[] }>(`/documents/${id}`, {}, abort),
-      send("GET", workspaceUrl(`/texts/${id}`), undefined, { signal: abort }).then((response) => response.text()),
+      get<{ document: Document; chunks: Chunk[] }>(`/documents/${id}`, { as_of }, abort),
+      send("GET", workspaceUrl(`/texts/${id}`) + query({ as_of }), undefined, { signal: abort }).then((response) => response.text()),
     ]);
     return { ...details, text };
-  }, `${workspace} ${subject}`);
+  }, `${workspace} ${subject} ${as_of}`);
   return <Await from={loaded}>{(value) => <DocumentText {...value} />}</Await>;
 }
 
@@ -41,7 +42,8 @@ function DocumentText({ document, chunks, text }: Loaded) {
   const offset = useMemo(() => codePoints(text), [text]);
   const span = useMemo(() => citedSpan(params, offset, text.length), [params.toString(), offset]);
   const borders = useMemo(() => chunks.map((chunk) => ({ at: offset(chunk.start), label: labelOf(chunk) })), [chunks]);
-  const mentions = useMentions(element, chunks, offset, isMarked ? tab : "");
+  const asOf = params.get("as_of") ?? "";
+  const mentions = useMentions(element, chunks, offset, isMarked && !asOf ? tab : ""); // the index keeps those of now
   const spans = span ? [span, ...mentions] : mentions;
   useEffect(() => {
     element.current?.querySelector("mark")?.scrollIntoView({ block: "center" });
@@ -56,6 +58,7 @@ function DocumentText({ document, chunks, text }: Loaded) {
         <h1 dir="auto">{document.title || document.id}</h1>
         <DocumentFacts document={document} />
         {document.error && <p class="notice">{document.error}</p>}
+        <Versions document={document} asOf={asOf} />
         <p class="actions">
           {!PATTERN.test(document.id) && (
             <a class="button" href={href("ask", "", { documents: document.id })}>
@@ -98,12 +101,50 @@ function DocumentFacts({ document }: { document: Document }) {
         [t("document.status"), t(`status.${document.status}`)],
         [t("document.chunks"), number(document.n_chunks)],
         [t("document.updated"), moment(document.updated_at)],
+        ...(document.holds_from || document.holds_until ? [[t("document.holds"), `${document.holds_from || "…"} – ${document.holds_until || "…"}`] as [string, string]] : []),
         ...(removal.value?.n_answers ? [[t("document.quoted"), t("count.answers", { n: removal.value.n_answers })] as [string, string]] : []),
         ...Object.entries(document.metadata)
           .filter(([name]) => name !== "title")
           .map(([name, value]): [string, string] => [name, String(value)]),
       ]}
     />
+  );
+}
+
+/** `holds_from` and `holds_until` are the dates that it states, "" where it states none; the others are those of the index. */
+interface EarlierVersion {
+  since: string;
+  ended_at: string;
+  holds_from: string;
+  holds_until: string;
+}
+
+/** The versions before this one that the index still keeps, each with a link to what the document said then. */
+function Versions({ document, asOf }: { document: Document; asOf: string }) {
+  const loaded = useLoaded((abort) => get<EarlierVersion[]>("/versions", { document: document.id }, abort), document.id);
+  if (!asOf && !loaded.value?.length) return null;
+  return (
+    <div class="notice">
+      {asOf && (
+        <p>
+          {t("document.asOf", { date: asOf })} <a href={href("documents", document.id)}>{t("document.now")}</a>
+        </p>
+      )}
+      {loaded.value && loaded.value.length > 0 && (
+        <details>
+          <summary>{t("document.versions", { n: loaded.value.length })}</summary>
+          <ul>
+            {loaded.value.map(({ since, ended_at, holds_from, holds_until }) => (
+              <li key={since}>
+                <a href={href("documents", document.id, { as_of: holds_from || since })}>
+                  {holds_from ? `${holds_from} – ${holds_until || "…"}` : `${moment(since)} – ${moment(ended_at)}`}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </div>
   );
 }
 

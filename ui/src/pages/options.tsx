@@ -31,7 +31,7 @@ function loadStrategies(): void {
   request<StrategyList>("GET", "api/v1/strategies").then((all) => (listed.value = all), () => {});
 }
 
-const FILTERS = ["documents", "where", "after", "before"] as const;
+const FILTERS = ["documents", "where", "after", "before", "as_of"] as const;
 const OPTION = "o."; // before the field of an option, in an address
 const CONDITION = /^\s*([^\s=<>!]+)\s*(?:(>=|<=|!=|=|>|<)|\s(in|contains|exists)(?:\s|$))\s*(.*?)\s*$/;
 
@@ -43,7 +43,7 @@ export function optionsOf(params: URLSearchParams): Record<string, unknown> {
   const list = (name: string) => (params.get(name) ?? "").split(/[,;]/).map((part) => part.trim()).filter(Boolean);
   if (list("documents").length) filter.documents = list("documents");
   if (params.get("where")) filter.where = (params.get("where") ?? "").split(";").filter((part) => part.trim()).map(condition);
-  for (const name of ["after", "before"]) if (params.get(name)) filter[name] = params.get(name);
+  for (const name of ["after", "before", "as_of"]) if (params.get(name)) filter[name] = params.get(name);
   if (Object.keys(filter).length) body.filter = filter;
   for (const [name, value] of params) if (name.startsWith(OPTION)) setField(body, name.slice(OPTION.length).split("."), parsed(value));
   return body;
@@ -104,6 +104,7 @@ export function OptionsDrawer({ strategy, close }: { strategy: string; close: ()
           <TextField name="where" label={t("options.where")} hint={t("options.whereHint")} value={params.get("where") ?? ""} />
           <TextField name="after" label={t("options.after")} hint="" value={params.get("after") ?? ""} />
           <TextField name="before" label={t("options.before")} hint="" value={params.get("before") ?? ""} />
+          <TextField name="as_of" label={t("options.asOf")} hint={t("options.asOfHint")} value={params.get("as_of") ?? ""} />
         </fieldset>
         {chosen && chosen.options.length > 0 && (
           <fieldset>
