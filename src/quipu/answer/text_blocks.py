@@ -118,7 +118,7 @@ def open_fence(text: str, blocks: Sequence[TextBlock], place: int) -> str:
         fence = _FENCE.match(text, block.start, block.end)
         if fence is None or block.end < place:
             continue
-        if block.kind is BlockKind.NOISE:
+        if block.kind is BlockKind.NOISE and not fence[2]:
             return fence[1] if place <= block.start else ""
         is_closed = place == block.end and text[: block.end].endswith(fence[1])
         return fence[0].strip() if block.start < place and not is_closed else ""

@@ -252,6 +252,13 @@ def test_a_fence_that_closes_code_of_an_earlier_chunk_opens_no_code() -> None:
     assert _shown(quote).count("```") % 2 == 0
 
 
+def test_text_before_a_diagram_is_no_code() -> None:
+    text = "The camel kneels before salt is loaded.\n\n```mermaid\ngraph TD\nA-->B\n```\n\nThe desert is wide."
+    shown = _shown(_quotes("When does the camel kneel?", passage_text(text))[0])
+    assert shown.startswith("The camel kneels before salt is loaded.")
+    assert shown.count("```") in (0, 2)
+
+
 def test_what_is_left_out_between_items_is_marked() -> None:
     items = "\n".join(
         f"- {city}: {'the caravan rested and bought bread and water there ' * (9 * (city == 'B') + 1)}"
