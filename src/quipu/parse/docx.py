@@ -184,7 +184,8 @@ def _words(element: Element) -> Iterator[str]:
         if name == "t":
             yield node.text or ""
         elif name == "oMath":
-            yield f"${office_formula(node)}$"
+            latex = office_formula(node)
+            yield f"${latex}$" if latex else ""
         elif name in _BREAKS:
             yield _BREAKS[name]
         elif name not in _SKIPPED and name not in ("txbxContent", "rt") and not _is_hidden(node):

@@ -16,7 +16,7 @@ _FUNCTIONS = frozenset(
     )
 )
 _INVISIBLE = re.compile("[\u2061-\u2064\u200b]")  # "function application" and the like
-_APPLIED = re.compile("([a-z]+)\u2061\\s*")
+_APPLIED = re.compile("(?<![a-z])([a-z]+)\u2061\\s*")  # each run of letters is tried once, however long
 _SPECIAL = re.compile(r"[%$#&_{}]")
 _ROW_END = r" \\ "
 _SPACES = re.compile(r"\s+")

@@ -95,7 +95,8 @@ class HtmlBlockReader:
             self._formula = self._formula if is_entered or node.mem_id != self._formula else None
         elif node.tag == "math" and is_entered:
             self._formula = node.mem_id
-            self._words.append(f"${web_formula(node)}$")
+            latex = web_formula(node)
+            self._words.append(f"${latex}$" if latex else "")
         elif node.is_text_node:
             self._words.append((node.text_content or "") if is_entered else "")
         elif node.tag == "br":

@@ -187,3 +187,9 @@ def test_a_formula_is_latex_within_its_sentence() -> None:
     fraction = f'<m:oMath xmlns:m="{math}"><m:f>{parts}</m:f></m:oMath>'
     body = f"<w:p><w:r><w:t>So </w:t></w:r>{fraction}<w:r><w:t> holds.</w:t></w:r></w:p>"
     assert read("a.docx", package(body)).text == r"So $\frac{a}{b}$ holds."
+
+
+def test_an_empty_formula_leaves_no_signs() -> None:
+    math = "http://schemas.openxmlformats.org/officeDocument/2006/math"
+    body = f'<w:p><w:r><w:t>So it is.</w:t></w:r><m:oMath xmlns:m="{math}"><m:r><m:t/></m:r></m:oMath></w:p>'
+    assert read("a.docx", package(body)).text == "So it is."

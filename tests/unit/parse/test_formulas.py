@@ -1,5 +1,7 @@
 """Tests of formulas of Office documents as LaTeX."""
 
+import time
+
 import pytest
 
 from quipu.parse.formulas import office_formula
@@ -41,3 +43,9 @@ def formula(body: str) -> str:
 )
 def test_an_element_has_its_latex(body: str, latex: str) -> None:
     assert formula(body) == latex
+
+
+def test_a_formula_of_a_million_letters_takes_linear_time() -> None:
+    start = time.process_time()
+    assert len(formula(f"[{'a' * 1_000_000}]")) == 1_000_000
+    assert time.process_time() - start < 5

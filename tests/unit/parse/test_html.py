@@ -194,3 +194,7 @@ def test_a_large_page_is_read_the_same_in_a_process_of_its_own() -> None:
 )
 def test_a_formula_is_latex_within_its_sentence(markup: str, latex: str) -> None:
     assert read(f"<p>So {markup} holds.</p>").text == f"So ${latex}$ holds."
+
+
+def test_an_empty_formula_leaves_no_signs() -> None:
+    assert read("<p>So it <math><mspace/></math> holds.</p>").text == "So it holds."
