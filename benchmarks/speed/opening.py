@@ -30,6 +30,7 @@ async def opened(
         embedder=embedder,
         ingest_config=ingest_config,
         make_query=lambda text: Query(text=text),
+        archives=store.archives,
     )
     async with Quipu(parts) as kb:
         yield kb, parts

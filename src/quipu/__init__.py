@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from quipu import sync
     from quipu.engine import Quipu
     from quipu.model.answer import Answer, AnswerPiece, Citation, Comparison, Statement
+    from quipu.model.archive import ArchiveSummary
     from quipu.model.chunking import Chunking
     from quipu.model.conversation import (
         ConversationAnswer,
@@ -71,6 +72,7 @@ __all__ = [
     "AddResult",
     "Answer",
     "AnswerPiece",
+    "ArchiveSummary",
     "Budget",
     "Busy",
     "Chunking",
@@ -134,12 +136,14 @@ __all__ = [
     "UsageRow",
     "__version__",
     "open",
+    "restore",
     "sync",
 ]
 
 _LAZY = {
     "quipu.engine": ("Quipu",),
     "quipu.model.answer": ("Answer", "AnswerPiece", "Citation", "Comparison", "Statement"),
+    "quipu.model.archive": ("ArchiveSummary",),
     "quipu.model.chunking": ("Chunking",),
     "quipu.model.conversation": (
         "ConversationAnswer",
@@ -215,3 +219,17 @@ async def open(  # noqa: A001 -- `quipu.open` is the name users look for
         yield engine
     finally:
         await engine.close()
+
+
+async def restore(
+    file: "str | Path", index: "str | Path | None" = None, *, replace: bool = False, **settings: "SettingValue"
+) -> "ArchiveSummary":
+    """Restore an archive, made by `Quipu.backup`, into the index in the directory `index`; return what it holds.
+
+    There must be no index yet, unless `replace` is set; a process that has the earlier one open must open it again.
+    Raises Corrupt for an archive that was truncated or altered; then nothing has changed.
+    """
+    from quipu.settings import Settings
+    from quipu.wiring.restoring import restore_index
+
+    return await restore_index(Path(file), Settings(index=index, **settings), replace=replace)

@@ -16,7 +16,12 @@ def replace_atomically(path: Path, unfinished: Path) -> Iterator[BinaryIO]:
     """
     with unfinished.open("wb") as file:
         yield file
-        file.flush()
+    move_durably(unfinished, path)
+
+
+def move_durably(unfinished: Path, path: Path) -> None:
+    """Flush a file to disk and move it to `path`, in place of an earlier file."""
+    with unfinished.open("r+b") as file:
         os.fsync(file.fileno())
     unfinished.replace(path)
     if sys.platform != "win32":

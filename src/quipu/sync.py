@@ -18,8 +18,10 @@ from quipu.engine import Quipu
 from quipu.engine.conversations import Conversations
 from quipu.engine.edits import Edits
 from quipu.errors import Unavailable
+from quipu.model.archive import ArchiveSummary
 from quipu.settings import Settings, SettingValue
 from quipu.wiring import open_engine
+from quipu.wiring.restoring import restore_index
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +39,13 @@ def open(index: str | Path | None = None, **settings: SettingValue) -> "Blocking
     except BaseException:
         loop.stop()
         raise
+
+
+def restore(
+    file: str | Path, index: str | Path | None = None, *, replace: bool = False, **settings: SettingValue
+) -> ArchiveSummary:
+    """Restore an archive into the index in the directory `index`; see `quipu.restore`."""
+    return asyncio.run(restore_index(Path(file), Settings(index=index, **settings), replace=replace))
 
 
 class _BackgroundLoop:
@@ -258,6 +267,8 @@ class BlockingQuipu:
     paths = _blocking(Quipu.paths)
     graph_map = _blocking(Quipu.graph_map)
     export_graph = _iterating(Quipu.export_graph)
+    archive = _iterating(Quipu.archive)
+    backup = _blocking(Quipu.backup)
     status = _blocking(Quipu.status)
     verify = _blocking(Quipu.verify)
     damage = _blocking(Quipu.damage)

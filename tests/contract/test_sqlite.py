@@ -10,9 +10,12 @@ import pytest
 from quipu.ports.store import Store
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
+from quipu.testing.contract.archives import ArchivesContract, ArchivesOf, Load
 from quipu.testing.contract.conversations import ConversationsContract, ConversationsOf
 from quipu.testing.contract.edits import EditsContract, EditsOf
 from quipu.testing.store_contract import OpenStore, StoreContract
+from quipu.text.words import Analyzer
+from quipu.wiring.restoring import restore_database
 
 
 @pytest.fixture
@@ -44,6 +47,25 @@ def edits_of() -> EditsOf:
     return lambda store: cast(RelationalStore, store).edits
 
 
+@pytest.fixture
+def archives_of() -> ArchivesOf:
+    """Return what makes the archives of an open store."""
+    return lambda store: cast(RelationalStore, store).archives
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """Return what makes the file of a storage from an archive."""
+
+    async def load(archive: bytes, storage: str) -> None:
+        file = tmp_path / "archive.quipu"
+        file.write_bytes(archive)
+        database = tmp_path / f"{storage}.sqlite"
+        restore_database(file, database, Analyzer(), busy_timeout_s=30.0, on_rows=lambda *_: None)
+
+    return load
+
+
 class TestSqlite(StoreContract):
     """SQLite keeps every promise of a store."""
 
@@ -54,3 +76,7 @@ class TestSqliteConversations(ConversationsContract):
 
 class TestSqliteEdits(EditsContract):
     """SQLite keeps every promise about edits."""
+
+
+class TestSqliteArchives(ArchivesContract):
+    """SQLite keeps every promise about archives."""

@@ -55,6 +55,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "dump": "Print the canonical state as JSON lines.",
             "copy": "Copy an index between folders and databases.",
             "export": "Write the graph for people and other programs, in one of several formats.",
+            "backup": "Write everything that the index holds to one archive.",
+            "restore": "Make the index again from an archive.",
             "refresh": "Bring derivations up to date, or compute one on demand.",
             "reembed": "Compute every vector again with the current embedder.",
             "bench": "Measure strategies on your documents and questions, and say which one to choose.",
@@ -79,6 +81,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 _SHARED_MODULES = {
     **dict.fromkeys(("verify", "dump", "copy", "reembed", "purge"), "maintenance"),
     **dict.fromkeys(("resume", "work", "retry", "cancel"), "jobs"),
+    **dict.fromkeys(("backup", "restore"), "backup"),
     **dict.fromkeys(("edit", "history", "undo"), "edit"),
     "docs": "status",
     "status": "status",

@@ -14,6 +14,7 @@ from typing import Any, Self, Unpack
 
 from quipu.derive.embedding import embed_stale
 from quipu.engine.answering import answer_question, find_evidence, find_passages, ignore_piece, search, stream_answer
+from quipu.engine.backups import Backups
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
 from quipu.engine.conversations import Conversations
@@ -63,7 +64,7 @@ from quipu.wrap.meter import span
 __all__ = ["Components", "Quipu"]
 
 
-class Quipu(Lookups, GraphExports, Mirrors):
+class Quipu(Lookups, GraphExports, Mirrors, Backups):
     """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
 
     def __init__(self, components: Components) -> None:
@@ -137,10 +138,9 @@ class Quipu(Lookups, GraphExports, Mirrors):
     async def _enqueue(
         self, documents: Iterable[FoundSource], run: IngestRun, /, asks_model: bool = True, **options: Any
     ) -> EnqueueResult:
-        config = run.components.ingest_config
+        config = run.components.ingest_config.with_chunking(options.get("chunking"))
         check = partial(self._model_check.check, run.components.models, config.extractor)
         prepare, reread = check if asks_model else no_preparation, options.get("reread", False)
-        config = config.with_chunking(options.get("chunking"))
         return await enqueue_documents(documents, self._store, config, run.on_event, prepare, reread=reread)
 
     async def estimate(

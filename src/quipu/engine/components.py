@@ -17,6 +17,7 @@ from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.event import EventSink, ignore_event
 from quipu.model.query import Query
 from quipu.model.usage import MICRO, USD, Price, SpendingLimit
+from quipu.ports.archive import ArchiveStore
 from quipu.ports.conversations import ConversationStore
 from quipu.ports.edits import EditStore
 from quipu.ports.ingest import Extractor
@@ -114,9 +115,9 @@ class Components:
     `tokenizer` counts the tokens of contexts, None: the one that measures chunks. The index never depends on it.
     `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
     database of an index: such a file is not read as a document when its folder is added. `retrieval_turns` lets one
-    question search at a time, because Python runs one thread at a time, and more only add switches. `conversations` and
-    `edits` are None for a store that keeps none, and so is `past`, the index at dates. `keeps_history` says whether
-    what is replaced and removed stays until a purge. Entities that look like one with at least the score
+    question search at a time, because Python runs one thread at a time, and more only add switches. `conversations`,
+    `edits` and `archives` are None for a store that has none, and so is `past`, the index at dates. `keeps_history`
+    says whether what is replaced and removed stays until a purge. Entities that look like one with at least the score
     `merge_duplicates_above` are merged after documents are added; 0: never.
     """
 
@@ -135,6 +136,7 @@ class Components:
     retrieval_turns: RetrievalTurns = field(default_factory=RetrievalTurns)
     conversations: ConversationStore | None = None
     edits: EditStore | None = None
+    archives: ArchiveStore | None = None
     place: str = ""
     outer_folder: Path = Path()
     merge_duplicates_above: float = 0.0

@@ -1,6 +1,6 @@
 """Maintenance: estimates, derivations, settings, checks and the dump of a workspace."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,10 @@ from quipu.server.job_runners import ADD, JobStatus
 from quipu.server.jobs import start_job
 from quipu.server.operations import Call, WireBody, operation, operations_of
 from quipu.server.questions import WORKSPACE
+from quipu.server.wire import download
 from quipu.settings import EffectiveSetting, effective
+
+_ARCHIVE_TYPE = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,18 @@ async def dump(kb: Quipu) -> Response:
     return StreamingResponse(_dump_lines(kb), 200, None, "application/jsonl")
 
 
+@operation("GET", f"{WORKSPACE}/backup", Permission.ADMIN, media_type=_ARCHIVE_TYPE)
+async def download_backup(kb: Quipu) -> Response:
+    """Download everything that the index holds as one archive, as of this moment; `quipu restore FILE` reads it."""
+    return await download(_archive_bytes(kb), _ARCHIVE_TYPE, 'attachment; filename="backup.quipu"')
+
+
+async def _archive_bytes(kb: Quipu) -> AsyncGenerator[bytes, None]:
+    async with aclosing(kb.archive()) as pieces:
+        async for piece in pieces:
+            yield piece.content
+
+
 async def _dump_lines(kb: Quipu) -> AsyncIterator[bytes]:
     async with aclosing(kb.dump()) as lines:
         async for line in lines:
@@ -133,4 +148,6 @@ def _without_path(setting: EffectiveSetting) -> EffectiveSetting:
     return replace(setting, value=value, origin=Path(setting.origin).name)
 
 
-OPERATIONS = operations_of(estimate, tune, resume, plan, drop_derivation, reembed, purge, verify, dump, list_settings)
+OPERATIONS = operations_of(
+    estimate, tune, resume, plan, drop_derivation, reembed, purge, verify, dump, download_backup, list_settings
+)

@@ -186,6 +186,7 @@ async def _components(
         conversations=store.conversations,
         edits=store.edits,
         merge_duplicates_above=settings.merge_duplicates_above,
+        archives=store.archives,
         past=PastIndexes(path / PAST_FOLDER, store.history, partial(_copy_index, settings, store)),
         keeps_history=settings.history,
     )

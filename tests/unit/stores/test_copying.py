@@ -11,7 +11,7 @@ from quipu.errors import InvalidInput, NotFound
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query
 from quipu.settings import Settings
-from quipu.stores.relational import copying
+from quipu.stores.relational import archive
 from quipu.wiring import copy_index, has_index, open_engine
 from tests.postgres import PostgresIndexes
 
@@ -68,13 +68,13 @@ async def test_a_copy_that_fails_leaves_no_index(
     first, there = Settings(index=tmp_path / "first"), _settings(postgres, tmp_path, "halfway")
     await _fill(first)
 
-    copy_rows = copying.copy_rows
+    copy_rows = archive.copy_rows
 
     def fail_at_the_end(*arguments: Any) -> int:
         copy_rows(*arguments)
         raise RuntimeError("killed")
 
-    monkeypatch.setattr(copying, "copy_rows", fail_at_the_end)
+    monkeypatch.setattr(archive, "copy_rows", fail_at_the_end)
     with pytest.raises(RuntimeError, match="killed"):
         await copy_index(first, there)
     assert not await has_index(there)

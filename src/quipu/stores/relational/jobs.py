@@ -235,6 +235,13 @@ def acquire_derivation_lease(connection: Connection, owner: str, *, now_s: float
     return True
 
 
+def release_all(connection: Connection) -> None:
+    """Give back all jobs and the derivation lease, whoever holds them."""
+    connection.execute(s.job.update().where(_j.status.in_((*WAITING, *WORKING))).values({"status": _first_status()}))
+    connection.execute(s.job.update().values(_FREE))
+    write_meta(connection, _DERIVATION_LEASE, "")
+
+
 def is_derivation_leased(connection: Connection, *, now_s: float) -> bool:
     """Say whether the derivation lease is held, has not expired, and its holder is not known to be dead."""
     until_s, holder = _derivation_lease(connection)

@@ -23,9 +23,9 @@ from quipu.model.usage import UsageRow
 from quipu.ports.reply_cache import CallReply
 from quipu.ports.store import ReadView
 from quipu.stores.relational import (
+    archive,
     change_log,
     commit,
-    copying,
     entities,
     filters,
     jobs,
@@ -98,6 +98,11 @@ class RelationalStore:
         """The earlier versions in this database."""
         return RelationalHistory(self._read, self._write, self._backend, self._apply, self._keeps_history)
 
+    @property
+    def archives(self) -> archive.RelationalArchive:
+        """What makes archives of this database."""
+        return archive.RelationalArchive(self._backend)
+
     async def prepare(self, *, any_tokenizer: bool = False) -> None:
         """Create or migrate the tables; must be called once, before anything else.
 
@@ -129,9 +134,9 @@ class RelationalStore:
 
         def copy() -> int:
             with self._backend.reading() as source, target._backend.writing() as connection:
-                copying.check_empty(connection)
+                archive.check_empty(connection)
                 create_or_migrate(connection, target._backend, self._analyzer)
-                return copying.copy_rows(source, connection)
+                return archive.copy_rows(source, connection)
 
         return await finish_in_thread(copy)
 

@@ -26,13 +26,16 @@ _CLOCK = "SELECT (julianday('now') - 2440587.5) * 86400.0"  # 2440587.5: 1970-01
 
 
 class SqliteBackend:
-    """One file. Readers see snapshots and never wait; a second writer waits up to `busy_timeout_s`."""
+    """One file. Readers see snapshots and never wait; a second writer waits up to `busy_timeout_s`.
 
-    def __init__(self, path: Path, *, busy_timeout_s: float) -> None:
+    A file `is_draft` that nobody else knows yet: it has no log, and is lost if it is not completed.
+    """
+
+    def __init__(self, path: Path, *, busy_timeout_s: float, is_draft: bool = False) -> None:
         self._path = path
         self._wait_s = busy_timeout_s
         self._file: tuple[int, int] | None = None  # device and inode of the file that the first connection opened
-        self._engine = _engine(path, busy_timeout_s, self._check_in_place)
+        self._engine = _engine(path, busy_timeout_s, self._check_in_place, is_draft=is_draft)
         self._views = _engine(path, busy_timeout_s, self._check_in_place, mapped_bytes=_MAPPED_BYTES)
 
     def reading(self) -> AbstractContextManager[Connection]:
@@ -182,13 +185,15 @@ class SqliteBackend:
         )
 
 
-def _engine(path: Path, busy_timeout_s: float, check_in_place: Callable[[], None], *, mapped_bytes: int = 0) -> Engine:
+def _engine(
+    path: Path, wait_s: float, check_in_place: Callable[[], None], *, mapped_bytes: int = 0, is_draft: bool = False
+) -> Engine:
     is_fixed = _cannot_change(path)
     query = {"immutable": "1", "uri": "true"} if is_fixed else {}
     engine = create_engine(
         # A path is no URL: "?" and "%20" are letters in it.
         URL.create("sqlite", database=f"file:{quote(str(path))}" if is_fixed else str(path), query=query),
-        connect_args={"check_same_thread": False, "timeout": busy_timeout_s, "isolation_level": None},
+        connect_args={"check_same_thread": False, "timeout": wait_s, "isolation_level": None},
         pool_size=8,
         pool_use_lifo=True,  # the connection used last has its pages in memory
         max_overflow=-1,
@@ -196,10 +201,11 @@ def _engine(path: Path, busy_timeout_s: float, check_in_place: Callable[[], None
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: sqlite3.Connection, _: object) -> None:
-        if not is_fixed:
-            _use_log(connection, busy_timeout_s)
+        if not is_fixed and not is_draft:
+            _use_log(connection, wait_s)
         for pragma in (
-            "synchronous = FULL",
+            *(("journal_mode = OFF",) if is_draft else ()),
+            f"synchronous = {'OFF' if is_draft else 'FULL'}",
             "wal_autocheckpoint = 8000",  # pages, 32 MB: pages that change again and again are copied back less often
             "journal_size_limit = 67108864",
             "temp_store = MEMORY",

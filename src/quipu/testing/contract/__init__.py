@@ -12,6 +12,7 @@ pytest.register_assert_rewrite(
     *(
         f"{__name__}.{module}"
         for module in (
+            "archives",
             "calls",
             "commits",
             "contents",

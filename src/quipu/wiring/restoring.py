@@ -1,0 +1,114 @@
+"""Restoring: an index from an archive. Checking an archive needs no index."""
+
+import asyncio
+import shutil
+from dataclasses import replace as replace_fields
+from pathlib import Path
+
+from quipu.errors import InvalidInput, NotFound
+from quipu.model.archive import ArchiveSummary
+from quipu.model.event import EventSink, Progress, ignore_event
+from quipu.settings import Settings
+from quipu.stores.relational.archive import ArchiveReader, OnRows, load_archive
+from quipu.stores.sqlite.backend import SqliteBackend
+from quipu.stores.sqlite.replacement import remove_database, replace_database
+from quipu.text.words import Analyzer
+from quipu.wiring import INDEX_FILE, PAST_FOLDER, TOPOLOGY_FOLDER, VECTORS_FOLDER, make_analyzer
+
+
+async def restore_index(
+    file: Path, settings: Settings, *, replace: bool = False, on_event: EventSink = ignore_event
+) -> ArchiveSummary:
+    """Restore an archive into the index that the settings name, which must not exist unless `replace` is set.
+
+    Raises NotFound for a missing file, InvalidInput where there is an index, Corrupt for an archive that was truncated
+    or altered, Mismatch for one of a newer version; then nothing has changed.
+    """
+    if settings.folder is None:
+        raise InvalidInput(
+            "An archive is restored into a folder, not into PostgreSQL.",
+            remedy="Restore it into a folder, then run `quipu copy`.",
+        )
+    folder = settings.folder.absolute()
+    database = folder / INDEX_FILE
+    _check_file(file)
+    if database.exists() and not replace:
+        raise InvalidInput(
+            f"There is an index in {folder}.", remedy="Name another folder with --index, or replace it: --replace"
+        )
+
+    def restore() -> ArchiveSummary:
+        is_new = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            summary = restore_database(
+                file,
+                database,
+                make_analyzer(settings),
+                busy_timeout_s=settings.busy_timeout_s,
+                on_rows=_progress("restore", on_event),
+            )
+        except BaseException:
+            if is_new:
+                folder.rmdir()
+            raise
+        for name in (
+            VECTORS_FOLDER,
+            TOPOLOGY_FOLDER,
+            PAST_FOLDER,
+        ):  # of the earlier index
+            shutil.rmtree(folder / name, ignore_errors=True)
+        return summary
+
+    return _with_file(await asyncio.to_thread(restore), file)
+
+
+def restore_database(
+    archive: Path, database: Path, analyzer: Analyzer, *, busy_timeout_s: float, on_rows: OnRows
+) -> ArchiveSummary:
+    """Make a database from an archive in place of an earlier one, or of none.
+
+    The new file is made beside it, and moved in its place once the whole archive was read and its digest is right.
+    Raises Corrupt for an archive that was truncated or altered, Busy while another process uses the earlier database;
+    then nothing has changed.
+    """
+    unfinished = database.with_name(f"{database.name}.restoring")
+    remove_database(unfinished)
+    try:
+        backend = SqliteBackend(unfinished, busy_timeout_s=busy_timeout_s, is_draft=True)
+        try:
+            with archive.open("rb") as file:
+                reader = ArchiveReader(file)
+                load_archive(reader, backend, analyzer, on_rows)
+        finally:
+            backend.close()
+        replace_database(unfinished, database, busy_timeout_s=busy_timeout_s)
+    finally:
+        remove_database(unfinished)
+    return reader.summary
+
+
+async def check_archive(file: Path, on_event: EventSink = ignore_event) -> ArchiveSummary:
+    """Read a whole archive and return what it holds. Raises Corrupt for one that was truncated or altered."""
+    _check_file(file)
+
+    def check() -> ArchiveSummary:
+        with file.open("rb") as opened:
+            reader = ArchiveReader(opened)
+            reader.check(_progress("check", on_event))
+            return reader.summary
+
+    return _with_file(await asyncio.to_thread(check), file)
+
+
+def _check_file(file: Path) -> None:
+    if not file.is_file():
+        raise NotFound(f"There is no archive {str(file)!r}.", remedy="`quipu backup FILE` makes one.")
+
+
+def _with_file(summary: ArchiveSummary, file: Path) -> ArchiveSummary:
+    return replace_fields(summary, file=str(file), n_bytes=file.stat().st_size)
+
+
+def _progress(stage: str, on_event: EventSink) -> OnRows:
+    return lambda n_done, n_total: on_event(Progress(stage=stage, n_done=n_done, n_total=n_total))
