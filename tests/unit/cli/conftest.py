@@ -451,7 +451,7 @@ class FakeEngine:
             yield AnswerPiece(text=answer.text[start : start + 16])
         yield AnswerPiece(answer=answer)
 
-    async def search(self, text: str, k: int, *, as_of: str) -> SearchResult:
+    async def search(self, text: str, k: int, *, as_of: str = "") -> SearchResult:
         self.calls.append(("search", text, k))
         return SearchResult(
             chunks=((Scored(id="c0ffee", score=2.5), CHUNK),), entities=(KOBER,), snippets=((0, len(CHUNK.text)),)

@@ -183,7 +183,7 @@ def test_an_export_that_fails_leaves_the_file_as_it_was(
         ["g.json", "--format", "pdf"],
     ):
         assert run(["export", *words]) != 0
-    assert "--format: html, graphml, json" in capsys.readouterr().err
+    assert "is not one of 'html', 'json', 'graphml'" in capsys.readouterr().err
     assert (tmp_path / "g.json").read_bytes() == before
     assert not list(tmp_path.rglob("*unfinished*"))
 

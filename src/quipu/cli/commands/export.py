@@ -32,7 +32,7 @@ _ZIP = ".zip"
         "quipu export tables.csv.zip",
         'quipu export late.cypher --where "year >= 1900"',
     ),
-    help="Write the graph to FILE: entities and the relations between them, in some formats documents, too.\n\n\b\n"
+    help="Write the graph to FILE: entities and their relations, in some formats documents, too.\n\n\b\n"
     + "\n".join(f"{name:9} {written.purpose}" for name, written in FORMATS.items())
     + "\n\nA format that is a folder of files becomes a folder, or one archive if FILE ends in .zip. The page holds "
     "the 10,000 entities with the most relations. Nothing of an earlier FILE is left, and a failure leaves it as it "

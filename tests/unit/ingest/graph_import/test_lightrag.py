@@ -159,7 +159,7 @@ def test_a_weight_that_is_no_positive_number_is_named_with_its_line(tmp_path: Pa
     folder = write_directory(tmp_path)
     nodes = [(name, "place", "", ["doc-1-chunk-000"]) for name in ("Pylos", "Knossos")]
     write_graph(folder, nodes, [("Pylos", "Knossos", "nan", "", "", [])])
-    with pytest.raises(InvalidInput, match=r"line 36: the weight 'nan' is not a positive number"):
+    with pytest.raises(InvalidInput, match=r"line 36: the weight 'nan' is not a number above 0"):
         read_graph([folder])
 
 
