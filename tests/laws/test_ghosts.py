@@ -69,6 +69,30 @@ async def test_no_word_of_a_removed_document_is_left(tmp_path: Path) -> None:
     assert len(found(tmp_path / "kb", words(f"{NAMES[-1]} 0"))) > WORDS_A_DOCUMENT // 2  # some lie across two pages
 
 
+async def test_no_word_of_a_removed_document_is_left_where_a_reader_kept_the_log_at_first(tmp_path: Path) -> None:
+    async with engine(tmp_path / "kb") as kb:
+        async with engine(tmp_path / "kb") as reader, reader._store.view() as view:
+            await view.counts("embedder")
+            await fill_and_remove(kb)
+            assert found(tmp_path / "kb", GONE), "the reader sees the index as it was"
+        await kb.refresh()
+        assert found(tmp_path / "kb", GONE) == set()
+
+
+async def test_no_word_of_a_deleted_conversation_is_left_where_a_reader_kept_the_log_at_first(tmp_path: Path) -> None:
+    people = [words(f"{name} 0")[1] for name in REMOVED]
+    async with engine(tmp_path / "kb") as kb:
+        await kb.add(*map(document, NAMES))
+        talk = await talk_about(kb, REMOVED)
+        await kb.remove([f"{name}.md" for name in REMOVED])
+        async with engine(tmp_path / "kb") as reader, reader._store.view() as view:
+            await view.counts("embedder")
+            await kb.conversations.delete(talk)
+            assert found(tmp_path / "kb", people)
+        await kb.refresh()
+        assert found(tmp_path / "kb", people) == set()
+
+
 async def test_no_word_of_a_removed_document_is_left_in_a_saved_conversation(tmp_path: Path) -> None:
     people = {words(f"{name} 0")[1] for name in REMOVED}  # the questions may stay
     wanted = [word for word in GONE if word not in people]
@@ -149,7 +173,7 @@ async def test_the_law_fails_where_full_text_keeps_removed_chunks(
 
 
 async def test_the_law_fails_where_the_log_is_not_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SqliteBackend, "empty_log", lambda *_: None)
+    monkeypatch.setattr(SqliteBackend, "empty_log", lambda *_: False)
     async with engine(tmp_path / "kb") as kb:
         await fill_and_remove(kb)
         assert found(tmp_path / "kb", GONE)

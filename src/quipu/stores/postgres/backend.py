@@ -146,8 +146,9 @@ class PostgresBackend:
         for statement in _LONG_INDEXES:
             connection.exec_driver_sql(statement)
 
-    def empty_log(self) -> None:
+    def empty_log(self) -> bool:
         """Do nothing: the log is the server's."""
+        return True
 
     def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
         """Return nothing: PostgreSQL checks its pages itself, where data checksums are on."""

@@ -4,11 +4,11 @@ They are in the database of the index because of that deletion: it is part of th
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
@@ -18,7 +18,8 @@ from quipu.errors import InvalidInput
 from quipu.model.conversation import ConversationDetails, SavedAnswer, SavedConversation, SavedExchange
 from quipu.ports.conversations import ConversationLimits, NewExchange, unknown_conversation
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import Backend, ByValues, finish_in_thread, insert_rows, read_number, write_meta
+from quipu.stores.relational import segments
+from quipu.stores.relational.sql import Backend, ByValues, Transaction, insert_rows, read_number, write_meta
 
 MAX_DOCUMENTS = 1_000  # that one answer is linked to; beyond that, it is linked to any document
 _ANY_DOCUMENT = 0  # no row number of a document
@@ -99,14 +100,6 @@ def conversation_differences(connection: Connection) -> Iterator[str]:
         yield f"the answer {row.exchange} of a conversation quotes the document {row.document}: one of them is gone"
 
 
-class Transaction(Protocol):
-    """Runs work inside a transaction."""
-
-    def __call__(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
-        """Return what the work returns."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class RelationalConversations:
     """A ConversationStore in the database of an index; `ports.conversations` describes every method."""
@@ -147,7 +140,7 @@ class RelationalConversations:
     async def delete_conversation(self, conversation_id: str) -> bool:
         is_deleted = await self.write(lambda connection: _delete(connection, conversation_id))
         if is_deleted:
-            await finish_in_thread(self.backend.empty_log)
+            await segments.empty_log(self.read, self.write, self.backend)
         return is_deleted
 
 
@@ -246,6 +239,7 @@ def _delete(connection: Connection, conversation_id: str) -> bool:
     connection.execute(exchange_document.delete().where(_l.exchange.in_(own)))
     connection.execute(exchange.delete().where(_e.conversation == rid))
     connection.execute(conversation.delete().where(_c.rid == rid))
+    segments.note_removed(connection, 1, at_once=True)
     return True
 
 

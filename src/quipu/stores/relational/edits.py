@@ -19,12 +19,11 @@ from quipu.model.edit import Edit, EditKind, EditRules, RecordedEdit, Statements
 from quipu.model.graph import AliasMention, ClaimMention, EntityMention, RelationMention
 from quipu.stores.relational import chunks
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.conversations import Transaction
 from quipu.stores.relational.documents import ChunkChanges
 from quipu.stores.relational.mentions import StatedChunk, mentions
 from quipu.stores.relational.replies import deflate, inflate
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import ByValues, checksum, insert_rows, next_rid, to_json
+from quipu.stores.relational.sql import ByValues, Transaction, checksum, insert_rows, next_rid, to_json
 
 # Which entities an edit names.
 edit_key = sa.Table(

@@ -19,16 +19,16 @@ from quipu.model.document import EarlierVersion, stated_end, stated_start
 from quipu.model.ids import digest
 from quipu.model.validity import VersionTimes, holds_at, version_at
 from quipu.ports.history import Rewind
-from quipu.stores.relational import conversations, edits
+from quipu.stores.relational import conversations, edits, segments
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.chunks import content
-from quipu.stores.relational.conversations import Transaction
 from quipu.stores.relational.documents import TEXT_KIND
 from quipu.stores.relational.replies import deflate, inflate
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import (
     Backend,
     ByValues,
+    Transaction,
     blocks,
     checksum,
     finish_in_thread,
@@ -159,8 +159,14 @@ class RelationalHistory:
 
     async def drop(self, *, before: str = "") -> int:
         dropped = earlier_version.delete().where(_v.ended_at < before if before else sa.true())
-        n_dropped = await self.write(lambda connection: connection.execute(dropped).rowcount)
-        await finish_in_thread(self.backend.empty_log)
+
+        def drop(connection: Connection) -> int:
+            n_dropped = connection.execute(dropped).rowcount
+            segments.note_removed(connection, n_dropped, at_once=True)
+            return n_dropped
+
+        n_dropped = await self.write(drop)
+        await segments.empty_log(self.read, self.write, self.backend)
         return n_dropped
 
     async def rewind_to(self, as_of: str) -> Rewind:

@@ -10,6 +10,7 @@ is nowhere in full text. Source: P. O'Neil et al., The Log-Structured Merge-Tree
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
@@ -28,11 +29,14 @@ from quipu.stores.relational.postings import (
     index_key,
 )
 from quipu.stores.relational.sql import (
+    Backend,
     ByValues,
     Ints,
+    Transaction,
     blocks,
     driver_rows,
     execute_rows,
+    finish_in_thread,
     insert_rows,
     next_rid,
     read_number,
@@ -64,8 +68,8 @@ FANOUT = 16
 MAX_MERGED = 4_096  # chunks: larger segments are not merged any more
 _MAX_TOGETHER = 4 * MAX_MERGED  # chunks that one merge reads, so that no commit takes long
 MAX_NEW = 256  # chunks in a new segment, so that a large commit needs no more memory than a small one
-_N_REMOVED = "text_gone"  # meta key: how many chunks were removed from full text since the log was last emptied
-_AT_ONCE = 10**12
+_N_REMOVED = "text_gone"  # meta key: how many chunks were removed since the log was last emptied
+_AT_ONCE = 10**12  # more chunks than an index has
 _ERASURE_SHARE = 10  # empty the log when one chunk in so many was removed
 _TERMS_AT_ONCE = 4_096  # of a merge
 _AFTER_ALL_TERMS = "\U0010ffff"  # follows all terms: no word has this character
@@ -182,13 +186,14 @@ def remove(connection: Connection, terms_by_chunk: Mapping[int, Collection[str]]
 
 
 def note_removed(connection: Connection, n_chunks: int, *, at_once: bool) -> None:
-    """Count chunks removed from full text: the database's log may hold earlier pages with their words.
+    """Count removed chunks: the database's log may hold earlier pages with their words.
 
-    Emptying the log copies many pages. So it is due at once after a removal of documents, but after updates only when a
-    tenth of all chunks has changed.
+    Emptying the log copies many pages. So it is due at once after a removal, but after updates only when a tenth of all
+    chunks has changed.
     """
     if n_chunks:
-        write_meta(connection, _N_REMOVED, _AT_ONCE if at_once else read_number(connection, _N_REMOVED) + n_chunks)
+        n_added = _AT_ONCE if at_once else n_chunks
+        write_meta(connection, _N_REMOVED, read_number(connection, _N_REMOVED) + n_added)
 
 
 def is_erasure_due(connection: Connection) -> bool:
@@ -198,9 +203,16 @@ def is_erasure_due(connection: Connection) -> bool:
     return n_removed > 0 and n_removed * _ERASURE_SHARE >= (connection.scalar(n_chunks) or 0)
 
 
-def note_erased(connection: Connection) -> None:
-    """Record that the log is about to be emptied."""
-    write_meta(connection, _N_REMOVED, 0)
+async def empty_log(read: Transaction, write: Transaction, backend: Backend) -> None:
+    """Empty the database's log; where somebody uses it, that stays due."""
+    n_removed = await read(lambda connection: read_number(connection, _N_REMOVED))
+    if await finish_in_thread(backend.empty_log) and n_removed:
+        await write(partial(_note_erased, n_removed=n_removed))
+
+
+def _note_erased(connection: Connection, n_removed: int) -> None:
+    """Record that so many removed chunks have left the log; others may have been removed meanwhile."""
+    write_meta(connection, _N_REMOVED, max(read_number(connection, _N_REMOVED) - n_removed, 0))
 
 
 def clear(connection: Connection) -> None:

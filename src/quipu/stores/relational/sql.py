@@ -3,7 +3,7 @@
 import asyncio
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from functools import lru_cache
 from itertools import islice
@@ -94,8 +94,8 @@ class Backend(Protocol):
         """Make the tables of a new index."""
         ...
 
-    def empty_log(self) -> None:
-        """Delete earlier transactions from the write-ahead log, unless somebody else uses it; never waits."""
+    def empty_log(self) -> bool:
+        """Delete earlier transactions from the write-ahead log; return False if somebody uses it. Never waits."""
         ...
 
     def guard(self) -> AbstractContextManager[None]:
@@ -112,6 +112,14 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Close every connection."""
+        ...
+
+
+class Transaction(Protocol):
+    """Runs work inside a transaction."""
+
+    def __call__(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
+        """Return what the work returns."""
         ...
 
 

@@ -231,9 +231,6 @@ class RelationalStore:
 
     async def purge(self, *, text_only: bool = False) -> int:
         def purge(connection: Connection) -> int:
-            segments.note_erased(connection)
-            if text_only:
-                return 0
             replies.purge_usage(connection, self._backend, datetime.now(UTC).date())
             # A derivation finds out from the changes since its revision whether it is fresh, so these stay.
             revision, oldest = read_number(connection, "revision"), change_log.oldest_derivation(connection)
@@ -243,8 +240,8 @@ class RelationalStore:
 
         if text_only and not await self._read(segments.is_erasure_due):
             return 0
-        n_dropped = await self._write(purge)
-        await finish_in_thread(self._backend.empty_log)
+        n_dropped = 0 if text_only else await self._write(purge)
+        await segments.empty_log(self._read, self._write, self._backend)
         return n_dropped
 
     async def verify(self, *, files_only: bool = False) -> list[str]:

@@ -87,14 +87,15 @@ class SqliteBackend:
         """Make the tables."""
         metadata.create_all(connection, checkfirst=False)
 
-    def empty_log(self) -> None:
-        """Copy the write-ahead log into the file and truncate it, unless a reader or writer blocks this."""
+    def empty_log(self) -> bool:
+        """Copy the write-ahead log into the file and truncate it; return False if a reader or writer blocks this."""
         with self._connection(self._engine) as connection:
             connection.exec_driver_sql("PRAGMA busy_timeout = 0")
             try:
-                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+                (is_blocked, *_) = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
             finally:
                 connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(self._wait_s * 1000)}")
+        return not is_blocked
 
     def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
         """Return what SQLite's own check finds wrong with the file."""
