@@ -304,7 +304,7 @@ async def has_index(settings: Settings) -> bool:
     """Return whether there is an index where the settings say; nothing is created."""
     store = open_store(settings)
     try:
-        return await _is_in_place(settings, store)
+        return await _is_in_place(settings, store) and await store.exists()
     finally:
         await store.close()
 

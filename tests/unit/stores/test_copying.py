@@ -62,10 +62,12 @@ async def test_there_must_be_something_to_copy(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("is_folder", [True, False])
 async def test_a_copy_that_fails_leaves_no_index(
-    postgres: PostgresIndexes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_folder: bool, postgres: PostgresIndexes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, there = Settings(index=tmp_path / "first"), _settings(postgres, tmp_path, "halfway")
+    there = Settings(index=tmp_path / "second") if is_folder else there
     await _fill(first)
 
     copy_rows = archive.copy_rows
