@@ -1,6 +1,7 @@
 """DatabaseAddress: an index in a PostgreSQL database, named by an address instead of a folder."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
@@ -9,6 +10,7 @@ from quipu.errors import InvalidInput
 _PASSWORDS = ("password", "sslpassword")  # parameters of libpq
 _WORKSPACE = "workspace"
 _WORKSPACE_NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,48}[a-z0-9])?")  # fits into a name of PostgreSQL
+_HOST = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]*)?")  # with its port
 _DEFAULT = "default"
 _FORM = "postgresql://USER@HOST:PORT/DATABASE?workspace=NAME"
 
@@ -33,9 +35,8 @@ def parse_database_address(text: str) -> DatabaseAddress:
     """
     scheme, _, rest = text.partition("://")
     place, _, query = rest.partition("?")
-    credentials, is_given, _ = place.partition("/")[0].rpartition("@")
     parameters = parse_qsl(query, keep_blank_values=True)
-    if (is_given and ":" in credentials) or any(name.lower() in _PASSWORDS for name, _ in parameters):
+    if _holds_password(place, parameters):
         raise InvalidInput(
             "The address of the index holds a password, which others could read in lists of processes and logs.",
             remedy="Leave it out, and give it in ~/.pgpass, the environment (PGPASSWORD), or a service file of libpq.",
@@ -51,3 +52,13 @@ def parse_database_address(text: str) -> DatabaseAddress:
     if not unquote(place).strip("/@") and not others:
         raise InvalidInput(f"{text!r} names no database.", remedy=f"Write {_FORM}.")
     return DatabaseAddress(f"{scheme.lower()}://{place}{'?' if others else ''}{others}", workspace)
+
+
+def _holds_password(place: str, parameters: Sequence[tuple[str, str]]) -> bool:
+    """Say whether there is a password, also one with a "/" or "?", which ends the part for user and hosts."""
+    authority, _, database = place.partition("/")
+    credentials, has_user, _ = authority.rpartition("@")
+    if any(name.lower() in _PASSWORDS for name, _ in parameters) or (has_user and ":" in credentials):
+        return True
+    is_cut = "@" in database or any("@" in name for name, _ in parameters)
+    return not has_user and ":" in authority and (is_cut or not all(map(_HOST.fullmatch, authority.split(","))))

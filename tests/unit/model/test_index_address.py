@@ -16,6 +16,10 @@ from quipu.model.index_address import DatabaseAddress, parse_database_address
             "postgresql://a:1,b:2/notes?sslmode=verify-full&workspace=w&sslrootcert=/etc/ca.pem",
             DatabaseAddress("postgresql://a:1,b:2/notes?sslmode=verify-full&sslrootcert=/etc/ca.pem", "w"),
         ),
+        (
+            "postgresql://[::1]:5432/notes?user=me%40realm",
+            DatabaseAddress("postgresql://[::1]:5432/notes?user=me%40realm"),
+        ),
         ("postgresql://?service=notes", DatabaseAddress("postgresql://?service=notes", "default")),
     ],
 )
@@ -33,6 +37,10 @@ def test_an_address_names_a_database_and_a_workspace(text: str, address: Databas
         "postgresql://me@db/notes?sslpassword=hunter2&workspace=w",
         "postgresql://:hunter2@db/notes",
         "postgresql://me:hunter2@x@db/notes",
+        "postgresql://me:hunter2/x@db/notes",
+        "postgresql://me:12/hunter2@db/notes",
+        "postgresql://me:hunter2?x@db/notes",
+        "postgresql://me:hunter2?x=1@db/notes",
     ],
 )
 def test_a_password_in_an_address_is_refused_and_not_repeated(text: str) -> None:
