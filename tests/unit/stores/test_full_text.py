@@ -92,6 +92,17 @@ def test_of_equal_scores_all_are_returned_so_that_ids_decide(connection: Connect
     assert {rid for rid, score in every.items() if score >= least} <= scores.keys()
 
 
+def test_an_index_whose_chunks_have_no_terms_finds_nothing(tmp_path: Path) -> None:
+    backend = SqliteBackend(tmp_path / "index.sqlite", busy_timeout_s=5.0)
+    with backend.writing() as connection:
+        s.metadata.create_all(connection)
+        writer = SegmentWriter(connection)
+        writer.add(1, [], [])
+        writer.finish()
+        assert search(_snapshot(connection), ["w1"], 5) == []
+    backend.close()
+
+
 def test_nothing_is_asked_for_and_nothing_is_found(connection: Connection, tmp_path: Path) -> None:
     assert search(_snapshot(connection), [], 10) == []
     assert search(_snapshot(connection), ["w1"], 0) == []

@@ -51,7 +51,7 @@ def search(snapshot: Snapshot, terms: Sequence[str], k: int) -> list[tuple[int, 
         return []
     segments, starts, chunks, lengths = _slots_of_all_chunks(snapshot)
     n_chunks = int(np.count_nonzero(chunks))
-    if not n_chunks:
+    if not lengths.any():
         return []
     norms = K1 * ((1 - B) + (B * lengths) / (float(lengths.sum()) / n_chunks))
     scores = np.zeros(len(chunks))
