@@ -384,8 +384,9 @@ def copy_rows(source: Connection, target: Connection) -> int:
         if table is s.meta:
             query = query.where(table.c.key != "identity")
             target.execute(table.delete().where(table.c.key != "identity"))
-        result = source.execute(query, execution_options={"yield_per": _ROWS_PER_BLOCK})
-        for rows in result.mappings().partitions(_ROWS_PER_BLOCK):
+        n_at_once = _LARGE_ROWS.get(table.name, _ROWS_PER_BLOCK)
+        result = source.execute(query, execution_options={"yield_per": n_at_once})
+        for rows in result.mappings().partitions(n_at_once):
             target.execute(insert(table), [dict(row) for row in rows])
             n_rows += len(rows)
     return n_rows
