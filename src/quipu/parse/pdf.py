@@ -13,7 +13,7 @@ from quipu.parse.builder import MAX_HEADING, DocumentBuilder
 from quipu.parse.decode import damaged_document, display_name, normalise
 from quipu.parse.limits import MAX_CHARACTERS, MAX_PDF_BYTES, MAX_PDF_LINES, MAX_PDF_PAGES, MAX_PDF_SECONDS
 from quipu.parse.pdf_layout import PdfBookmark, PdfLine, PdfParagraph, PdfTableText, body_size, paragraphs
-from quipu.parse.recognition import INSTALL, RecognisedPage, Recognition, page_ranges, recognise
+from quipu.parse.recognition import RecognisedPage, Recognition, page_ranges, recognise
 from quipu.parse.sandbox import SandboxFailure, run_sandboxed
 
 _READER = "pdf_process.py"
@@ -55,7 +55,7 @@ class PdfParser:
         """
         content = _read(source)
         languages = str(source.metadata.get("ocr") or "")
-        recognition = Recognition(pages={}, remedy=INSTALL)
+        recognition = Recognition(pages={})
         if content.scans:
             recognition = recognise(source.content, content.scans, languages, display_name(source))
         readable = {index: page for index, page in recognition.pages.items() if page.is_readable}
@@ -65,6 +65,11 @@ class PdfParser:
         ]
         if not any(pages):
             pages_text = f"{len(pages)} {'page' if len(pages) == 1 else 'pages'}"
+            if not content.scans:
+                raise InvalidDocument(
+                    f"{display_name(source)} has {pages_text} but no text and no scan.",
+                    remedy="Leave it out. If it shows text, its letters are drawings: run ocrmypdf in.pdf out.pdf",
+                )
             reason = f": {recognition.reason}" if recognition.reason else ""
             raise InvalidDocument(
                 f"{display_name(source)} has {pages_text} but no text: it is a scan{reason}.", remedy=recognition.remedy

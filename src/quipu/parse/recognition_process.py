@@ -159,6 +159,8 @@ def _words(api: tesserocr.PyTessBaseAPI, scale: float, height: float) -> list[tu
     words: list[tuple[PdfWord, float]] = []
     baseline = size = 0.0
     for result in tesserocr.iterate_level(api.GetIterator(), tesserocr.RIL.WORD):
+        if result.Empty(tesserocr.RIL.WORD):  # the one result of a blank page
+            continue
         if result.IsAtBeginningOf(tesserocr.RIL.TEXTLINE):
             start, _ = result.Baseline(tesserocr.RIL.TEXTLINE) or ((0, 0), (0, 0))
             baseline = round(height - start[1] / scale, 2)

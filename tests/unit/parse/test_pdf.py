@@ -104,10 +104,11 @@ def test_the_title_is_the_propertys_unless_a_program_made_it_up() -> None:
     assert read("my_file.pdf", pdf([prose("Text.")])).title == "my file"
 
 
-def test_a_scan_is_refused() -> None:
-    with pytest.raises(InvalidDocument, match="2 pages but no text: it is a scan") as caught:
+def test_pages_without_text_or_picture_are_refused_as_what_they_are() -> None:
+    with pytest.raises(InvalidDocument, match=r"2 pages but no text and no scan\.") as caught:
         read("a.pdf", pdf([b"0 0 m 9 9 l S", []]))
     assert "ocrmypdf" in caught.value.remedy
+    assert "pip install" not in caught.value.remedy
 
 
 def test_a_password_is_named() -> None:

@@ -65,6 +65,14 @@ def test_only_pages_without_text_of_their_own_are_recognised_and_illegible_ones_
     assert recognised(pdf([prose("A page with text of its own.")])).metadata == {}
 
 
+@needs_languages("eng")
+def test_a_blank_page_among_scanned_ones_is_named_and_the_others_are_read() -> None:
+    blank = Image.new("L", (1200, 600), 255)
+    parsed = recognised(scanned_pdf([scan("eng", dpi=200), blank], dpi=200), ocr="eng")
+    assert "Nordhaven" in parsed.text
+    assert parsed.metadata["unread_pages"] == "2"
+
+
 @needs_languages("eng", "chi_sim")
 def test_a_page_with_too_little_text_to_detect_its_script_is_tried_in_other_languages() -> None:
     parsed = recognised(scanned_pdf([scan("chi_sim", dpi=150)], dpi=150))
