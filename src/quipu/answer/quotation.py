@@ -129,6 +129,12 @@ class Quote:
         block = self._block_at(self.mark[0])
         return self.passage.text[block.start : block.end] if block and block.kind is BlockKind.ROW else ""
 
+    @property
+    def ends_in_table(self) -> bool:
+        """Whether the last quoted line is a row of a table: what follows it there would be a cell of it."""
+        last = self._block_at(self.spans[-1][1] - 1)
+        return last is not None and last.kind is BlockKind.ROW
+
     def overlaps(self, other: "Quote") -> bool:
         """Return whether another quote shows the same text, or text of the same place of the document."""
         if self.text in other.text or other.text in self.text:

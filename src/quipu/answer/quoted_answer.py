@@ -90,7 +90,7 @@ def _draft(
 
 def _before_number(quote: Quote, markdown: str) -> str:
     """Return what separates a quote from its number: in Markdown, code ends at a fence, and a table at a blank line."""
-    if quote.row:
+    if quote.ends_in_table:
         return "\n\n"
     return "\n" if markdown.rstrip().endswith(("```", "~~~")) else " "
 

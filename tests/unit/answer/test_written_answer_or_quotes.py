@@ -61,6 +61,13 @@ async def test_every_quote_resolves_to_the_words_of_its_document(library: Librar
     assert f"[{first.number}] Marco Polo" in answer.context
 
 
+async def test_the_number_of_a_quote_that_ends_in_a_table_is_no_cell_of_it(library: Library) -> None:
+    text = "Marco Polo packed his travel goods in Venice as follows:\n\n| thing | weight |\n|---|---|\n| salt | 4 kg |"
+    await library.publish(page("Packing", text, names={"Marco Polo": "Person", "Venice": "Location"}))
+    answer = await _ask(library, Query(text="How did Marco Polo pack his travel goods in Venice?"))
+    assert answer.text.endswith("| salt | 4 kg |\n\n[1]")
+
+
 async def test_the_trace_tells_the_way(library: Library) -> None:
     await library.publish(PAGE, EMPTY_PAGE)
     answer = await _ask(library, Query(text="Where was Marco Polo born?", budget=Budget(relations=0)))
