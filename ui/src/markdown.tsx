@@ -89,7 +89,7 @@ function withMarks(raw: string, spans: Span[]): string {
 }
 
 function safeHtml(markdown: string): DocumentFragment {
-  const html = marked.parse(markdown, { async: false });
+  const html = withoutHandlers(marked.parse(markdown, { async: false }));
   const fragment = DOMPurify.sanitize(html, {
     RETURN_DOM_FRAGMENT: true,
     FORBID_TAGS: ["style", "form", "input", "button", "img", "svg", "math", "video", "audio", "iframe", "picture"],
@@ -108,6 +108,11 @@ function safeHtml(markdown: string): DocumentFragment {
     frame.append(table);
   }
   return fragment;
+}
+
+/** Rename event handlers in tags: a browser complains of each that it parses, although none would ever run. */
+function withoutHandlers(html: string): string {
+  return html.replace(/<[^>]*>/g, (tag) => tag.replace(/([\s"'/])on\w+\s*=/gi, "$1data-on="));
 }
 
 function markSpans(fragment: DocumentFragment, spans: Span[]): void {
