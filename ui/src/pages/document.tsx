@@ -17,6 +17,7 @@ interface Loaded {
   document: Document;
   chunks: Chunk[];
   text: string;
+  asOf: string; // the date that was asked for, which the address may have left already
 }
 
 export function DocumentView() {
@@ -28,12 +29,12 @@ export function DocumentView() {
       get<{ document: Document; chunks: Chunk[] }>(`/documents/${id}`, { as_of }, abort),
       send("GET", workspaceUrl(`/texts/${id}`) + query({ as_of }), undefined, { signal: abort }).then((response) => response.text()),
     ]);
-    return { ...details, text };
+    return { ...details, text, asOf: as_of };
   }, `${workspace} ${subject} ${as_of}`);
   return <Await from={loaded}>{(value) => <DocumentText {...value} />}</Await>;
 }
 
-function DocumentText({ document, chunks, text }: Loaded) {
+function DocumentText({ document, chunks, text, asOf }: Loaded) {
   const { params } = route.value;
   const isMarkdown = document.media_type === "text/markdown";
   const [tab, setTab] = useState<"formatted" | "text">(isMarkdown && text.length <= MAX_FORMATTED ? "formatted" : "text");
@@ -42,7 +43,6 @@ function DocumentText({ document, chunks, text }: Loaded) {
   const offset = useMemo(() => codePoints(text), [text]);
   const span = useMemo(() => citedSpan(params, offset, text.length), [params.toString(), offset]);
   const borders = useMemo(() => chunks.map((chunk) => ({ at: offset(chunk.start), label: labelOf(chunk) })), [chunks]);
-  const asOf = params.get("as_of") ?? "";
   const mentions = useMentions(element, chunks, offset, isMarked && !asOf ? tab : ""); // the index keeps those of now
   const spans = span ? [span, ...mentions] : mentions;
   useEffect(() => {
