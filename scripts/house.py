@@ -147,12 +147,12 @@ def figures(sources: Sequence[Source]) -> Iterator[Figure]:
     yield Figure(name="local names that say nothing", value=round(share, 2), goal=1, unit="%", members=tuple(vague))
     repeated = repeated_classes(sources)
     yield Figure(name="class names used more than once", value=len(repeated), goal=0, members=repeated)
-    yield Figure(name="modules", value=len(sources), goal=495)
+    yield Figure(name="modules", value=len(sources), goal=500)
     yield Figure(
         name="statements, comment and docstring lines",
         value=sum(map(n_statements_and_comments, shipped)),
         goal=31_150,
-        ceiling=55_800,
+        ceiling=58_800,
     )
 
 
