@@ -32,7 +32,7 @@ from quipu.ports.ingest import ExtractionResult
 from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
-MAX_JOBS = 64  # claimed at a time
+MAX_JOBS = 64  # claimed at a time; where a model reads, what it can read at a time, so that workers share a short queue
 MAX_GROUP_BYTES = 2_000_000  # of the documents that are processed together
 CHUNK_BYTES = 5_000  # about 1,200 tokens; limits the size of a group if the extractor waits for a model
 
@@ -75,7 +75,8 @@ async def process_queue(store: Store, config: IngestConfig, result: PipelineResu
     run = _PipelineRun(store, config, result, on_event)
     async with _job_leases(store), WorkerPool(config.extractor.n_ahead) as pool:
         while result.stopped is None:
-            if jobs := await store.claim_jobs(MAX_JOBS):
+            await pool.wait_for_room()
+            if jobs := await store.claim_jobs(min(MAX_JOBS, config.extractor.n_ahead or MAX_JOBS)):
                 await run.process(jobs, pool)
             elif pool.is_idle:
                 break
