@@ -101,6 +101,7 @@ def test_a_value_out_of_range_names_setting_value_origin_and_range(monkeypatch: 
         ("chunk_tokens", 3),
         ("strategy", ""),
         ("extractor", "gpt"),
+        ("ocr_languages", "deu,eng"),
         ("index", ""),
     ],
 )

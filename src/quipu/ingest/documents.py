@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
@@ -33,7 +33,8 @@ class IngestConfig:
     """How documents are parsed, chunked and extracted.
 
     A document uses its own chunking if it has one, else the chunking of the first of `rules` that matches its id, else
-    `chunking`. `embedder` embeds sentences for the chunking method that compares them.
+    `chunking`. `embedder` embeds sentences for the chunking method that compares them. `parser_settings` says for some
+    media types with which settings they are parsed.
     """
 
     parse: Callable[[SourceDocument], ParsedDocument]
@@ -44,6 +45,7 @@ class IngestConfig:
     chunking: Chunking = field(default_factory=Chunking)
     rules: tuple[ChunkingRule, ...] = ()
     keep_originals: bool = True
+    parser_settings: Mapping[str, str] = field(default_factory=dict)
 
     def with_chunking(self, chunking: Chunking | None) -> "IngestConfig":
         """Return the configuration of one call: a `chunking` given there replaces the setting and all rules."""
@@ -113,6 +115,7 @@ def content_hash(source: SourceDocument, config: IngestConfig) -> str:
 def reading_identity(config: IngestConfig) -> str:
     """Return a digest of everything but its content that the hash of a document depends on."""
     rules = [f"{rule!r}" for rule in config.rules]
+    rules += [f"{media_type}: {settings}" for media_type, settings in sorted(config.parser_settings.items())]
     return digest(str(READING), config.tokenizer.identity, config.embedder.identity, repr(config.chunking), *rules)
 
 
@@ -178,6 +181,8 @@ def _hash_without_reader(source: SourceDocument, config: IngestConfig) -> str:
 
 def _content_digest(source: SourceDocument, config: IngestConfig, reading: str) -> str:
     metadata = [f"{key}={value!r}" for key, value in sorted(source.metadata.items())]
+    if parser_settings := config.parser_settings.get(source.media_type):
+        metadata.append(parser_settings)
     chunking = config.chunking_of(source)
     embedder = config.embedder.identity if CHUNKERS[chunking.method].reads_vectors else ""
     reading = digest(reading, chunking.to_json(), embedder)

@@ -20,6 +20,7 @@ PARSERS: Mapping[str, Format] = MappingProxyType(
 MEDIA_TYPE_BY_SUFFIX: Mapping[str, str] = MappingProxyType(
     {suffix: media_type for file_format in FORMATS for media_type, suffixes in file_format.types for suffix in suffixes}
 )
+SCANNED = ("application/pdf", "application/gzip")  # media types of documents that may have scanned pages
 _GZIP = b"\x1f\x8b"
 MEDIA_TYPE_BY_NAME = dict.fromkeys(("makefile", "dockerfile", "rakefile", "gemfile", "jenkinsfile"), "text/x-source")
 _TITLE_MARKS = re.compile(r"^(?:#{1,6}|={1,6}|\*{1,6})\s+|\s*(?:[¶🔗]|\s#{1,6}|\s={1,6}|\s\*{1,6})$")
@@ -86,6 +87,14 @@ def parse(source: SourceDocument) -> ParsedDocument:
     return replace(
         parsed, title=_shorten_title(title), metadata={**_normal(parsed.metadata), **assumed, **source.metadata}
     )
+
+
+def parse_in_languages(languages: str, source: SourceDocument) -> ParsedDocument:
+    """Parse as `parse` does; scanned pages of documents that name no languages of their own are read in `languages`."""
+    if "ocr" in source.metadata or source.media_type not in SCANNED:
+        return parse(source)
+    parsed = parse(replace(source, metadata={**source.metadata, "ocr": languages}))
+    return replace(parsed, metadata={name: value for name, value in parsed.metadata.items() if name != "ocr"})
 
 
 def _normal(metadata: Metadata) -> Metadata:

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.archive import OfficePackage
 from quipu.parse.builder import DocumentBuilder, add_table
-from quipu.parse.formulas import office_formula
+from quipu.parse.formulas import inline_formula, office_formula
 from quipu.parse.xml import attribute, child, children, descendants, local, number
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -184,8 +184,7 @@ def _words(element: Element) -> Iterator[str]:
         if name == "t":
             yield node.text or ""
         elif name == "oMath":
-            latex = office_formula(node)
-            yield f"${latex}$" if latex else ""
+            yield inline_formula(office_formula(node))
         elif name in _BREAKS:
             yield _BREAKS[name]
         elif name not in _SKIPPED and name not in ("txbxContent", "rt") and not _is_hidden(node):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from xml.etree.ElementTree import Element
 
-from quipu.parse.xml import attribute, child, children, local
+from quipu.parse.xml import attribute, child, children, descendants, local
 
 _OPERATORS = {"∑": r"\sum", "∏": r"\prod", "∫": r"\int", "∬": r"\iint", "∭": r"\iiint", "⋃": r"\bigcup"}
 _ACCENTS = {"̂": r"\hat", "̃": r"\tilde", "̅": r"\bar", "⃗": r"\vec", "̇": r"\dot", "̈": r"\ddot"}
@@ -20,11 +20,31 @@ _APPLIED = re.compile("(?<![a-z])([a-z]+)\u2061\\s*")  # each run of letters is 
 _SPECIAL = re.compile(r"[%$#&_{}]")
 _ROW_END = r" \\ "
 _SPACES = re.compile(r"\s+")
+_DOLLAR = re.compile(r"(?<!\\)((?:\\\\)*)\$")
+MAX_FORMULA_DEPTH = 100  # nested elements; a deeper formula is shown as its letters
+
+
+def inline_formula(latex: str) -> str:
+    """Return LaTeX between dollar signs, with other dollar signs escaped; "" for an empty formula."""
+    latex = " ".join(latex.split())
+    while len(latex) > 1 and latex[0] == latex[-1] == "$":
+        latex = latex[1:-1].strip()
+    latex = _DOLLAR.sub(r"\1\\$", latex)
+    is_open = (len(latex) - len(latex.rstrip("\\"))) % 2  # the last sign would escape the dollar sign
+    return f"${latex}{' ' * is_open}$" if latex else ""
 
 
 def office_formula(element: Element) -> str:
     """Return the LaTeX of an `oMath` element, without dollar signs; elements without a rule show what they contain."""
-    return _SPACES.sub(" ", _content(element)).strip()
+    latex = "".join(map(_node, descendants(element, "t"))) if _is_too_deep(element) else _content(element)
+    return _SPACES.sub(" ", latex).strip()
+
+
+def _is_too_deep(element: Element) -> bool:
+    level = [element]
+    for _ in range(MAX_FORMULA_DEPTH):
+        level = [node for parent in level for node in parent]
+    return bool(level)
 
 
 def _content(element: Element | None) -> str:

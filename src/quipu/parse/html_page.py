@@ -8,6 +8,7 @@ from selectolax.lexbor import LexborNode
 from quipu.model.document import Block
 from quipu.parse.builder import MAX_HEADING, HeadingPath
 from quipu.parse.decode import normalise
+from quipu.parse.formulas import MAX_FORMULA_DEPTH, inline_formula
 
 SkipPredicate = Callable[[LexborNode], bool]
 
@@ -95,8 +96,7 @@ class HtmlBlockReader:
             self._formula = self._formula if is_entered or node.mem_id != self._formula else None
         elif node.tag == "math" and is_entered:
             self._formula = node.mem_id
-            latex = web_formula(node)
-            self._words.append(f"${latex}$" if latex else "")
+            self._words.append(inline_formula(web_formula(node)))
         elif node.is_text_node:
             self._words.append((node.text_content or "") if is_entered else "")
         elif node.tag == "br":
@@ -237,12 +237,14 @@ class HtmlBlockReader:
 def web_formula(math: LexborNode) -> str:
     """Return the LaTeX of a `math` element: as the page states it, otherwise made from its MathML."""
     stated = math.css_first('annotation[encoding="application/x-tex"]')
-    text = (stated.text() if stated is not None else "") or math.attributes.get("alttext") or _latex(math)
-    return " ".join(text.split())
+    return (stated.text() if stated is not None else "") or math.attributes.get("alttext") or _latex(math)
 
 
-def _latex(node: LexborNode) -> str:
-    parts = [_latex(part) for part in node.iter(include_text=False) if part.tag not in ("annotation", "annotation-xml")]
+def _latex(node: LexborNode, depth: int = 0) -> str:
+    parts: list[str] = []
+    if depth < MAX_FORMULA_DEPTH:
+        elements = (part for part in node.iter(include_text=False) if part.tag not in ("annotation", "annotation-xml"))
+        parts = [_latex(part, depth + 1) for part in elements]
     if not parts:
         return " ".join((node.text() or "").split()) if node.tag != "mspace" else " "
     pattern, n_parts = _FORMULAS.get(node.tag or "", ("", 0))

@@ -54,9 +54,12 @@ MAX_PDF_PAGES = 50_000
 MAX_PDF_LINES = 2_000_000  # about 500 bytes each
 
 # Scanned pages are recognised a few at a time, in a sandboxed process that may use this much memory plus twice the
-# file, and this much CPU time. A page takes 2 to 10 s; an A4 page at 300 dpi has 8.7 million pixels.
+# file, and this much CPU time; where that fails, one at a time. A page takes 2 to 10 s; an A4 page at 300 dpi has 8.7
+# million pixels. The CPU time of all pages of a document is limited, too: a process that fails counts as its limit.
 MAX_SCANS = 2_000
+MAX_RECOGNITION_SECONDS = 14_400
 SCANS_AT_ONCE = 8
 MAX_SCAN_PIXELS = 20_000_000
 MAX_SCAN_BYTES = 1_000_000_000
 MAX_SCAN_SECONDS = 240
+MAX_SINGLE_SCAN_SECONDS = 60

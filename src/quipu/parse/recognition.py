@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from quipu.errors import InvalidDocument
-from quipu.parse.limits import MAX_SCAN_BYTES, MAX_SCAN_PIXELS, MAX_SCAN_SECONDS, MAX_SCANS, SCANS_AT_ONCE
+from quipu.parse.limits import (
+    MAX_RECOGNITION_SECONDS,
+    MAX_SCAN_BYTES,
+    MAX_SCAN_PIXELS,
+    MAX_SCAN_SECONDS,
+    MAX_SCANS,
+    MAX_SINGLE_SCAN_SECONDS,
+    SCANS_AT_ONCE,
+)
 from quipu.parse.sandbox import SandboxFailure, run_sandboxed
 
 MIN_CONFIDENCE = 75  # percent; a page below is not passed off as text
@@ -24,16 +32,21 @@ INSTALL = (
     "Install text recognition: pip install 'quipu-rag[ocr]', and Tesseract's languages, as in: "
     "apt-get install tesseract-ocr-eng tesseract-ocr-osd. Or recognise the text first: ocrmypdf in.pdf out.pdf"
 )
+LEGIBLE = "Scan them again at 300 dpi, or name their languages, as in: --meta ocr=deu+eng"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecognisedPage:
-    """What Tesseract read on a page: lines and tables as of other pages, its confidence in percent, its languages."""
+    """What Tesseract read on a page: lines and tables as of other pages, its confidence in percent, its languages.
+
+    `lacking` is the language of the page's script that has no data.
+    """
 
     lines: Sequence[tuple[str, float, float, float, float, float]]
     tables: Sequence[tuple[Sequence[Sequence[str]], int, Sequence[tuple[float, float]], float, float, int]]
     confidence: int
     languages: str
+    lacking: str = ""
 
     @property
     def is_readable(self) -> bool:
@@ -55,39 +68,80 @@ def recognise(content: bytes, scans: Sequence[int], languages: str, name: str) -
     """Return what Tesseract reads on the pages `scans` (from 0) of a PDF.
 
     `languages` are names of Tesseract joined by "+", "" to detect them by the script of each page, or "off". Pages are
-    read a few at a time, each time in a new process; those of a process that fails are left out. Raises
-    InvalidDocument, with the document's `name`, for a language without data.
+    read a few at a time, each time in a new process; if it fails, one at a time. Pages that fail alone, and those after
+    MAX_SCANS pages or MAX_RECOGNITION_SECONDS, are left out. Raises InvalidDocument, with the document's `name`, for a
+    language without data.
     """
     if languages == OFF:
         return Recognition(pages={}, reason="recognition is off", remedy="Leave out the metadata ocr=off.")
     if find_spec("tesserocr") is None:
         return Recognition(pages={}, reason="text recognition is not installed", remedy=INSTALL)
-    pages: dict[int, RecognisedPage] = {}
-    version = reason = ""
-    remedy = "Scan them again at 300 dpi, or name their languages, as in: --meta ocr=deu+eng"
+    run = _RecognitionRun(content, languages, name)
     for start in range(0, min(len(scans), MAX_SCANS), SCANS_AT_ONCE):
-        batch = scans[start : start + SCANS_AT_ONCE]
+        run.read(scans[start : min(start + SCANS_AT_ONCE, MAX_SCANS)])
+    reason, remedy = run.shortfall()
+    if not reason and len(scans) > MAX_SCANS:
+        reason, remedy = f"more than {MAX_SCANS:,} pages are scanned", "Split it into several files."
+    return Recognition(
+        pages=run.pages, version=run.version, reason=reason or "they are not legible", remedy=remedy or LEGIBLE
+    )
+
+
+class _RecognitionRun:
+    """The recognition of one document: what was read, what failed, and how much CPU time is left."""
+
+    def __init__(self, content: bytes, languages: str, name: str) -> None:
+        self.pages: dict[int, RecognisedPage] = {}
+        self.version = ""
+        self._content, self._languages, self._name = content, languages, name
+        self._n_seconds = 0.0
+        self._failure = self._lacks = ""
+
+    def read(self, batch: Sequence[int]) -> None:
+        """Read pages together; if the process fails, each alone. Nothing is read once the time is used up."""
+        if self._lacks or self._n_seconds >= MAX_RECOGNITION_SECONDS:
+            return
+        max_seconds = MAX_SCAN_SECONDS if len(batch) > 1 else MAX_SINGLE_SCAN_SECONDS
         try:
             output = run_sandboxed(
                 "recognition_process.py",
-                (languages, MAX_SCAN_PIXELS, ",".join(map(str, batch))),
-                content,
-                max_bytes=MAX_SCAN_BYTES + 2 * len(content),
-                max_seconds=MAX_SCAN_SECONDS,
+                (self._languages, MAX_SCAN_PIXELS, ",".join(map(str, batch))),
+                self._content,
+                max_bytes=MAX_SCAN_BYTES + 2 * len(self._content),
+                max_seconds=max_seconds,
             )
         except SandboxFailure as failure:
-            reason = f"recognition failed ({failure.reason})"
-            continue
+            self._n_seconds += max_seconds
+            self._failure = failure.reason if len(batch) == 1 else self._failure
+            for page in batch if len(batch) > 1 else ():
+                self.read([page])
+            return
         fields = json.loads(output)
         if fields.get("error") == "data":
-            return Recognition(pages={}, reason="Tesseract has no language data", remedy=INSTALL)
-        if fields.get("error"):
-            raise _unknown_languages(name, fields["missing"], fields["installed"])
-        version = fields["version"]
-        pages |= {int(index): RecognisedPage(**page) for index, page in fields["pages"].items()}
-    if len(scans) > MAX_SCANS:
-        reason, remedy = f"more than {MAX_SCANS:,} pages are scanned", "Split it into several files."
-    return Recognition(pages=pages, version=version, reason=reason or "they are not legible", remedy=remedy)
+            self._lacks = fields["lacks"]
+        elif fields.get("error"):
+            raise _unknown_languages(self._name, fields["missing"], fields["installed"])
+        else:
+            self.version = fields["version"]
+            self._n_seconds += fields["seconds"]
+            self.pages |= {int(index): RecognisedPage(**page) for index, page in fields["pages"].items()}
+
+    def shortfall(self) -> tuple[str, str]:
+        """Return why pages were not read, and the remedy; ("", "") if they are only illegible."""
+        if self._lacks:
+            return self._lacks, INSTALL
+        if self._n_seconds >= MAX_RECOGNITION_SECONDS:
+            return (
+                f"recognition takes more than {MAX_RECOGNITION_SECONDS:,} seconds of CPU time",
+                "Split it into several files.",
+            )
+        if self._failure:
+            return f"recognition failed ({self._failure})", LEGIBLE
+        lacking = sorted({page.lacking for page in self.pages.values() if page.lacking and not page.is_readable})
+        if lacking:
+            packages = " ".join(f"tesseract-ocr-{language.replace('_', '-')}" for language in lacking)
+            return f"Tesseract has no data for {', '.join(lacking)}", f"Install it: apt-get install {packages}"
+        return "", ""
 
 
 def _unknown_languages(name: str, missing: Sequence[str], installed: Sequence[str]) -> InvalidDocument:

@@ -8,6 +8,7 @@ this sandboxed process. One thread only: the same picture gives the same text, a
 import json
 import os
 import sys
+import time
 from dataclasses import replace
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -67,12 +68,12 @@ class PageRecogniser:
         width, height = page.get_size()
         scale = min(DPI / _POINTS, (max_pixels / max(1.0, width * height)) ** 0.5)
         picture = page.render(scale=scale, grayscale=True)
-        detected, quarter_turns = self._script(picture, scale)
+        script, quarter_turns = self._script(picture, scale)
         if quarter_turns:
             picture = page.render(scale=scale, grayscale=True, rotation=quarter_turns)
         words: list[tuple[PdfWord, float]] = []
         confidence, languages = -1, ""
-        for candidate in [self._languages] if self._languages else self._candidates(detected):
+        for candidate in [self._languages] if self._languages else self._candidates(script):
             if confidence < _SURE:
                 candidate_words = self._read_words(picture, candidate, scale)
                 candidate_confidence = _mean_confidence(candidate_words)
@@ -81,10 +82,21 @@ class PageRecogniser:
         legible = [word for word, percent in words if percent >= _MIN_WORD_CONFIDENCE]
         numbered = [replace(word, place=place) for place, word in enumerate(legible)]
         lines, tables = divide(_lines(numbered), [])
-        return {"lines": lines, "tables": tables, "confidence": confidence, "languages": languages}
+        names = _LANGUAGES_BY_SCRIPT.get(script, ())
+        lacking = "" if self._languages or self._installed.intersection(names) else "".join(names[:1])
+        return {
+            "lines": lines,
+            "tables": tables,
+            "confidence": confidence,
+            "languages": languages,
+            "lacking": lacking,
+        }
 
-    def _candidates(self, detected: str) -> list[str]:
-        """Return the detected languages and those of other scripts, for a page with too little text to detect one."""
+    def _candidates(self, script: str) -> list[str]:
+        """Return the languages of a script and those of others, for a page with too little text to detect one."""
+        names = [name for name in _LANGUAGES_BY_SCRIPT.get(script, ()) if name in self._installed]
+        known = [name for name in (*names[:1], "eng") if name in self._installed]
+        detected = "+".join(known) or self.installed()[0]
         first = [
             next((name for name in names if name in self._installed), "") for names in _LANGUAGES_BY_SCRIPT.values()
         ]
@@ -98,7 +110,7 @@ class PageRecogniser:
         return _words(api, scale, picture.height / scale)
 
     def _script(self, picture: pypdfium2.PdfBitmap, scale: float) -> tuple[str, int]:
-        """Return the languages for the script of a page, and the degrees by which to turn it to stand upright."""
+        """Return the script of a page ("" if unknown), and the degrees by which to turn it to stand upright."""
         script, turn = "", 0
         if "osd" in self._installed:
             api = self._api("osd", tesserocr.PSM.OSD_ONLY)
@@ -107,9 +119,7 @@ class PageRecogniser:
             if layout is not None:  # there is enough text
                 script = layout["script_name"]
                 turn = layout["orient_deg"] if layout["orient_conf"] >= _MIN_ORIENTATION else 0
-        names = [name for name in _LANGUAGES_BY_SCRIPT.get(script, ()) if name in self._installed]
-        known = [name for name in (*names[:1], "eng") if name in self._installed]
-        return "+".join(known) or min(self._installed - {"osd"}), (360 - turn) % 360
+        return script, (360 - turn) % 360
 
     def _api(self, languages: str, mode: int) -> tesserocr.PyTessBaseAPI:
         if languages not in self._apis:
@@ -129,13 +139,16 @@ def _read(languages: str, max_pixels: int, pages: list[int]) -> dict[str, object
     folders = [Path(folder) for folder in (tesserocr.get_languages()[0], *DATA_FOLDERS)]
     folder = next((folder for folder in folders if any(folder.glob("*.traineddata"))), None)
     if folder is None:
-        return {"error": "data"}
+        return {"error": "data", "lacks": "Tesseract has no language data"}
     recogniser = PageRecogniser(folder, languages)
+    if not recogniser.installed():
+        return {"error": "data", "lacks": f"Tesseract has no data of a language, only osd, in {folder}"}
     if missing := recogniser.missing():
         return {"error": "languages", "missing": missing, "installed": recogniser.installed()}
     document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
     version = tesserocr.tesseract_version().split("\n")[0].strip()
-    return {"version": version, "pages": {page: recogniser.read_page(document[page], max_pixels) for page in pages}}
+    read = {page: recogniser.read_page(document[page], max_pixels) for page in pages}
+    return {"version": version, "pages": read, "seconds": time.process_time()}
 
 
 def _mean_confidence(words: list[tuple[PdfWord, float]]) -> int:

@@ -41,6 +41,7 @@ from quipu.settings.tables import (
     CurrencyName,
     FilePath,
     IndexPlace,
+    LanguageNames,
     ModelName,
     ModelPrice,
     RoleSettings,
@@ -147,6 +148,11 @@ class Settings(QuerySettings):
         le=1,
         description="After `add`, merge entities that look like one with at least this score, as `quipu resolve` shows "
         "it; 0: never. The result then depends on the order in which documents came.",
+    )
+    ocr_languages: LanguageNames = Field(
+        None,
+        description="Languages of scanned pages of PDFs by Tesseract's names; by default detected among those "
+        "installed; off: scanned pages are not read.",
     )
     extractor: Literal["auto", "local", "llm"] = Field(
         "auto",

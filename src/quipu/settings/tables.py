@@ -127,6 +127,12 @@ CurrencyName = Annotated[
 ModelName = Annotated[str, Field(min_length=1)] | None
 Address = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$"), AfterValidator(_check_address)] | None
 Words = Annotated[str, Field(min_length=1)] | None
+LanguageNames = (
+    Annotated[
+        str, Field(pattern=r"^\w+(\+\w+)*$", json_schema_extra={"allowed": 'names joined by "+", as in "deu+eng"; off'})
+    ]
+    | None
+)
 SpendingText = Annotated[
     Annotated[str, AfterValidator(_check_spending), Field(json_schema_extra={"allowed": SPENDING})] | None, _AUTO
 ]

@@ -19,7 +19,7 @@ from quipu.errors import InvalidInput, Mismatch, NotFound
 from quipu.ingest.documents import IngestConfig
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chat import Role
-from quipu.parse import FILE_TYPES, parse
+from quipu.parse import FILE_TYPES, SCANNED, parse, parse_in_languages
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder, open_tokenizer
@@ -157,8 +157,10 @@ async def _components(
     tokenizer: Tokenizer,
 ) -> Components:
     path = await _local_folder(settings, store)
+    languages = settings.ocr_languages
     ingest_config = IngestConfig(
-        parse=parse,
+        parse=partial(parse_in_languages, languages) if languages else parse,
+        parser_settings=dict.fromkeys(SCANNED, f"ocr_languages={languages}") if languages else {},
         file_types=FILE_TYPES,
         extractor=extractor,
         tokenizer=ByteTokenizer(),

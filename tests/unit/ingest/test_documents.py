@@ -13,6 +13,7 @@ from quipu.ingest.documents import (
     content_hash,
     extractor_input,
     parse_document,
+    reading_identity,
 )
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chunking import Chunking, ChunkingRule
@@ -54,6 +55,14 @@ def test_a_call_wins_over_rules_and_settings_but_not_over_the_document() -> None
 def test_the_hash_depends_on_how_the_document_is_cut_and_not_on_who_said_so() -> None:
     assert content_hash(source("a.txt"), INGEST_CONFIG) != content_hash(source("a.txt", FIXED), INGEST_CONFIG)
     assert content_hash(source("logs/a"), RULED) == content_hash(source("logs/a", FIXED), INGEST_CONFIG)
+
+
+def test_the_hash_depends_on_the_settings_of_the_parser_where_its_media_type_has_some() -> None:
+    config = replace(INGEST_CONFIG, parser_settings={"application/pdf": "ocr_languages=deu"})
+    text, scan = source("a.txt"), replace(source("a.pdf"), media_type="application/pdf")
+    assert content_hash(text, config) == content_hash(text, INGEST_CONFIG)
+    assert content_hash(scan, config) != content_hash(scan, INGEST_CONFIG)
+    assert reading_identity(config) != reading_identity(INGEST_CONFIG)
 
 
 def test_the_hash_depends_on_the_embedder_only_where_it_helps_to_cut() -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from quipu.parse.formulas import office_formula
+from quipu.parse.formulas import inline_formula, office_formula
 from quipu.parse.xml import parse_tree
 
 
@@ -43,6 +43,30 @@ def formula(body: str) -> str:
 )
 def test_an_element_has_its_latex(body: str, latex: str) -> None:
     assert formula(body) == latex
+
+
+def test_a_formula_that_nests_too_deep_shows_its_letters() -> None:
+    nested = "[x]"
+    for _ in range(20_000):
+        nested = f"<rad><e>{nested}</e></rad>"
+    assert formula(nested) == "x"
+
+
+@pytest.mark.parametrize(
+    ("latex", "inline"),
+    [
+        ("a=b", "$a=b$"),
+        ("", ""),
+        ("$", r"$\$$"),
+        ("$x$", "$x$"),
+        ("$$ x $$", "$x$"),
+        (r"5\$ or 3$", r"$5\$ or 3\$$"),
+        (r"a \\$b", r"$a \\\$b$"),
+        ("x\\", "$x\\ $"),
+    ],
+)
+def test_no_dollar_sign_of_a_formula_ends_it(latex: str, inline: str) -> None:
+    assert inline_formula(latex) == inline
 
 
 def test_a_formula_of_a_million_letters_takes_linear_time() -> None:

@@ -196,5 +196,12 @@ def test_a_formula_is_latex_within_its_sentence(markup: str, latex: str) -> None
     assert read(f"<p>So {markup} holds.</p>").text == f"So ${latex}$ holds."
 
 
+def test_a_formula_that_nests_too_deep_shows_its_letters_and_a_dollar_sign_does_not_end_it() -> None:
+    deep = "<math>" + "<msqrt>" * 150 + "<mi>x</mi>" + "</msqrt>" * 150 + "</math>"
+    assert "x" in read(f"<p>So {deep} holds.</p>").text
+    text = read('<p>It costs <math alttext="5$+x"><mi>x</mi></math> today.</p>').text
+    assert text == r"It costs $5\$+x$ today."
+
+
 def test_an_empty_formula_leaves_no_signs() -> None:
     assert read("<p>So it <math><mspace/></math> holds.</p>").text == "So it holds."

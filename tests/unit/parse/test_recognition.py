@@ -1,12 +1,18 @@
 """Tests of text recognition: what scanned pages hold, how sure it is, and what happens where it cannot be read."""
 
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from PIL import Image
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import ParsedDocument, SourceDocument
-from quipu.parse import parse, recognition
-from quipu.parse.recognition import page_ranges
+from quipu.parse import parse, parse_in_languages, recognition
+from quipu.parse.recognition import DATA_FOLDERS, Recognition, page_ranges
+from quipu.parse.sandbox import SandboxFailure
 from tests.unit.parse.files import pdf, prose, text_of
 from tests.unit.parse.scans import (
     character_error_rate,
@@ -119,6 +125,92 @@ def test_without_tesseract_the_pages_with_text_are_read_and_the_others_named(mon
     picture = b"q 500 0 0 700 40 40 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"
     parsed = recognised(pdf([prose("A page with text of its own, long enough."), picture]))
     assert parsed.metadata == {"unread_pages": "2"}
+
+
+def fields_of(pages: Sequence[int], **changes: object) -> bytes:
+    """Return what the process writes about pages of one line."""
+    page = {"lines": [("Legible.", 0, 9, 9, 9, 9)], "tables": [], "confidence": 90, "languages": "eng"} | changes
+    return json.dumps({"version": "5", "seconds": 8, "pages": dict.fromkeys(pages, page)}).encode()
+
+
+def recognised_by(read: Callable[[Sequence[int], int], bytes], patch: pytest.MonkeyPatch, n: int) -> Recognition:
+    """Return the recognition of `n` scanned pages by a process that is given pages and seconds."""
+
+    def run(script: str, arguments: Sequence[int | str], content: bytes, *, max_bytes: int, max_seconds: int) -> bytes:
+        return read([int(page) for page in str(arguments[2]).split(",")], max_seconds)
+
+    patch.setattr(recognition, "find_spec", lambda name: True)
+    patch.setattr(recognition, "run_sandboxed", run)
+    return recognition.recognise(b"", range(n), "", "a.pdf")
+
+
+def test_pages_of_a_process_that_fails_are_read_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[list[int], int]] = []
+
+    def read(pages: Sequence[int], max_seconds: int) -> bytes:
+        asked.append((list(pages), max_seconds))
+        if 3 in pages:
+            raise SandboxFailure("crash", -11)
+        return fields_of(pages)
+
+    recognised = recognised_by(read, monkeypatch, 10)
+    assert sorted(recognised.pages) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    assert recognised.reason == "recognition failed (crash)"
+    assert asked == [(list(range(8)), 240), *(([page], 60) for page in range(8)), ([8, 9], 240)]
+
+
+def test_the_time_of_all_pages_is_limited_and_a_failure_counts_as_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognition, "MAX_RECOGNITION_SECONDS", 300)
+
+    def read(pages: Sequence[int], max_seconds: int) -> bytes:
+        if 2 in pages:
+            raise SandboxFailure("time")
+        return fields_of(pages)
+
+    recognised = recognised_by(read, monkeypatch, 100)
+    assert sorted(recognised.pages) == [0, 1]  # 240 s together, 8 + 8 s alone, then 60 s
+    assert recognised.reason == "recognition takes more than 300 seconds of CPU time"
+    assert "Split it" in recognised.remedy
+
+
+def test_no_more_pages_than_the_limit_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognition, "MAX_SCANS", 9)
+    recognised = recognised_by(lambda pages, _: fields_of(pages), monkeypatch, 11)
+    assert sorted(recognised.pages) == list(range(9))
+    assert recognised.reason == "more than 9 pages are scanned"
+
+
+def test_the_data_for_a_script_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    recognised = recognised_by(lambda pages, _: fields_of(pages, confidence=30, lacking="chi_sim"), monkeypatch, 1)
+    assert recognised.reason == "Tesseract has no data for chi_sim"
+    assert recognised.remedy == "Install it: apt-get install tesseract-ocr-chi-sim"
+
+
+@needs_languages("eng")
+def test_with_no_language_but_osd_the_message_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    osd = next(path for folder in DATA_FOLDERS if (path := Path(folder) / "osd.traineddata").exists())
+    (tmp_path / osd.name).symlink_to(osd)
+    monkeypatch.setenv("TESSDATA_PREFIX", str(tmp_path))
+    with pytest.raises(InvalidDocument, match="no data of a language, only osd") as caught:
+        recognised(scanned_pdf([scan("eng", dpi=100)], dpi=100))
+    assert "apt-get install tesseract-ocr-eng" in caught.value.remedy
+
+
+@needs_languages("eng", "rus")
+def test_languages_of_the_settings_are_used_where_a_document_names_none() -> None:
+    source = SourceDocument(
+        id="a.pdf",
+        source="a.pdf",
+        content=scanned_pdf([scan("eng", dpi=150)], dpi=150),
+        media_type="application/pdf",
+    )
+    metadata = parse_in_languages("rus+eng", source).metadata
+    assert "(rus+eng)" in str(metadata["recognised_with"])
+    assert "ocr" not in metadata
+    own = parse_in_languages("rus", replace(source, metadata={"ocr": "eng"}))
+    assert "(eng)" in str(own.metadata["recognised_with"])
 
 
 def test_page_numbers_are_written_as_ranges() -> None:
