@@ -40,17 +40,61 @@ def test_a_document_is_named_by_its_id_or_by_a_path(command: Command, typed: str
     assert command("cancel", typed)[0] == 0
 
 
-def test_a_pattern_counts_from_the_current_folder_where_no_id_matches(command: Command) -> None:
-    code, out, _ = command("remove", "b*", "--yes")
-    assert (code, out.splitlines()[0]) == (0, "removed notes/sub/b.md")
-    assert command("remove", "notes/s*b/*.md", "--yes")[1].splitlines()[:2] == [
-        "removed notes/sub/[c].md",
-        "removed notes/sub/a.md",
-    ]
+@pytest.mark.parametrize(
+    ("pattern", "n"),
+    [
+        ("*", 3),
+        ("*.md", 3),
+        ("./*.md", 3),
+        ("**", 3),
+        ("**/*.md", 3),
+        ("?.md", 2),
+        ("[!a].md", 1),
+        ("../*.md", 2),
+        ("../**/*.md", 5),
+        ("../**/sub/**/a.md", 1),
+        ("{folder}/*.md", 3),
+        ("notes/*.md", 2),
+        ("notes/s*b/*.md", 3),
+        ("notes/**", 5),
+    ],
+)
+def test_a_pattern_is_that_of_a_shell_in_the_current_folder(command: Command, pattern: str, n: int) -> None:
+    code, out, _ = command("remove", pattern.format(folder=Path.cwd()), "--dry-run")
+    assert (code, out.splitlines()[0].split(", ")[0]) == (0, f"This would remove {n} document{'s' * (n > 1)}")
+
+
+def test_a_pattern_without_a_folder_never_leaves_the_current_one(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes" / "[empty]*").mkdir()
+    monkeypatch.chdir(tmp_path / "notes" / "[empty]*")
+    for pattern in ("*", "*.md", "**", "**/*.md", "*/*.md"):
+        assert f"No document matches '{pattern}'." in command("remove", pattern, "--yes")[2]
+    assert command("docs", "--json")[1].count('"source"') == 5
+    assert command("remove", "*.md", "../s*.md", "--yes")[0] == 1, "half of it was done"
+    assert command("docs", "--json")[1].count('"source"') == 5
+
+
+def test_outside_the_folder_of_the_index_a_pattern_is_one_of_ids(
+    command: Command, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert "No document matches '*.md'." in command("remove", "*.md", "--dry-run")[2]
+    assert command("remove", "*/*.md", "--dry-run")[1].startswith("This would remove 2 documents")
+    assert command("remove", "**/[ab].md", "--dry-run")[1].startswith("This would remove 3 documents")
 
 
 def test_a_name_with_the_signs_of_patterns_names_its_file(command: Command) -> None:
     assert command("remove", "[c].md", "--yes")[1].startswith("removed notes/sub/[c].md")
+
+
+def test_a_file_of_the_current_folder_comes_before_an_id(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("A keeper of the top Olsen tends the lamp of Vardø.")
+    assert command("add", str(tmp_path / "a.md"))[0] == 0
+    assert command("show", "text", "a.md")[1].startswith("Keeper of notes/sub/a.md")
+    assert command("remove", "a.md")[1].startswith("removed notes/sub/a.md")
+    assert command("remove", "a.md")[1].startswith("removed a.md")
 
 
 def test_one_document_that_is_named_by_its_path_is_removed_without_a_question(command: Command) -> None:

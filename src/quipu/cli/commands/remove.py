@@ -27,7 +27,7 @@ _SHOWN = 10
     examples=(
         "quipu remove notes/a.md",
         "quipu remove 'letters/*'",
-        "quipu remove 'letters/*' --dry-run",
+        "quipu remove 'letters/**/*.md' --dry-run",
         "quipu remove --all --yes",
     ),
 )
@@ -40,7 +40,9 @@ _SHOWN = 10
 def command(ids: tuple[str, ...], is_all: bool, yes: bool, is_dry: bool, has_no_model: bool, budget: str | None) -> int:
     """Remove documents and the facts that only they state.
 
-    IDS are document ids, paths from the current folder, or shell patterns. With a pattern or --all, the command asks
+    IDS are paths from the current folder, document ids, or patterns of either. As in a shell, '*.md' means files of the
+    current folder only, and '**' stands for any number of folders: '**/*.md' also means those below. A pattern that
+    begins with a folder and matches nothing here is compared with whole ids. With a pattern or --all, the command asks
     before it removes. Derived data that depends on these documents, such as summaries, is then brought up to date. This
     may call a language model; --no-model leaves it for later. The exit code is 1 if something is still stale.
     """
