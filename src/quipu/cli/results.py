@@ -69,7 +69,7 @@ def render_added(console: Console, result: AddResult, headline: str) -> None:
     _render_work(console, result)
     _render_skipped(console, result)
     _render_encodings(console, result)
-    _render_unread_pages(console, result)
+    _render_warnings(console, result)
     _render_errors(console, "Failed", result.failed)
     _render_errors(console, "Partly read", result.partial)
     if result.failed:
@@ -144,15 +144,13 @@ def _render_encodings(console: Console, result: AddResult) -> None:
         console.print(named(f"Unsure of the encoding of {names}; {remedy}.", "yellow"))
 
 
-def _render_unread_pages(console: Console, result: AddResult) -> None:
-    """Print which scanned pages are not in the index."""
-    unread = [f"{document} (pages {pages})" for document, pages in result.unread_pages]
-    if unread:
-        names = f"{', '.join(unread[:_MAX_FAILURES])}{_and_more(unread)}"
-        remedy = (
-            f"scan them at 300 dpi, or name their languages: `{command_line('add', 'FILE', '--meta', 'ocr=deu+eng')}`"
-        )
-        console.print(named(f"Scanned pages without legible text are left out: {names}; {remedy}.", "yellow"))
+def _render_warnings(console: Console, result: AddResult) -> None:
+    """Print which scanned pages are not in the index, or may be misread."""
+    for document, warning in result.warnings[:_MAX_FAILURES]:
+        console.print(named(f"{document}: {warning}", "yellow"))
+    if len(result.warnings) > _MAX_FAILURES:
+        more = format_count(len(result.warnings) - _MAX_FAILURES, "more document")
+        console.print(styled(f"Scanned pages of {more} are missing or unsure: `{command_line('docs')}`.", "yellow"))
 
 
 def _render_errors(console: Console, label: str, documents: Sequence[Document]) -> None:

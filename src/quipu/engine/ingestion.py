@@ -156,13 +156,10 @@ async def work_until_finished(
         await asyncio.sleep(POLL_S)
 
 
-def _metadata_of_read(documents: Iterable[Document], name: str) -> tuple[tuple[str, str], ...]:
-    """Return (document, value) for each document that was read and has the metadata `name`."""
-    return tuple(
-        (document.id, str(document.metadata[name]))
-        for document in documents
-        if document.metadata.get(name) and document.status is not DocumentStatus.FAILED
-    )
+def _of_each(documents: Iterable[Document], note: Callable[[Document], str]) -> tuple[tuple[str, str], ...]:
+    """Return (document, note) for each document that was read and has the note."""
+    notes = ((document.id, note(document)) for document in documents if document.status is not DocumentStatus.FAILED)
+    return tuple((document, text) for document, text in notes if text)
 
 
 class IngestRun:
@@ -215,8 +212,8 @@ class IngestRun:
             n_summarised=refreshed.n_summarised,
             summary_failures=refreshed.summary_failures,
             skipped=tuple((*kind, n) for kind, n in enqueued.skipped.n_by_reason.items()) if enqueued.skipped else (),
-            assumed_encodings=_metadata_of_read(finished, "assumed_encoding"),
-            unread_pages=_metadata_of_read(finished, "unread_pages"),
+            assumed_encodings=_of_each(finished, lambda read: str(read.metadata.get("assumed_encoding") or "")),
+            warnings=_of_each(finished, lambda read: read.warning),
             extractor=self.components.ingest_config.extractor.description,
             seconds=self.seconds,
             stopped=str(work.stopped or refreshed.stopped or ""),

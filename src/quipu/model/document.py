@@ -17,6 +17,7 @@ Metadata = Mapping[str, MetadataValue]
 UNSURE = " (unsure)"  # follows the encoding in the metadata `assumed_encoding` if another is nearly as probable
 
 
+UNREAD_PAGES, UNREAD_REASON, UNSURE_PAGES = "unread_pages", "unread_reason", "unsure_pages"  # metadata of scans
 VALID_FROM, VALID_UNTIL, DATE = "valid_from", "valid_until", "date"  # metadata fields
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})([T ].*)?)?)?")
 
@@ -111,6 +112,14 @@ class Document:
     def extractor(self) -> str:
         """A description of the extractor that read the document; "" if none has, or if it was not recorded."""
         return extractor_name(self.content_hash)
+
+    @property
+    def warning(self) -> str:
+        """Which scanned pages are not in the text and why, and which may be misread; "" where there are none."""
+        unread, reason, unsure = (self.metadata.get(name) for name in (UNREAD_PAGES, UNREAD_REASON, UNSURE_PAGES))
+        warnings = [f"Scanned pages that are not in the text: {unread}. {reason or ''}".strip()] if unread else []
+        warnings += [f"Scanned pages that may be misread: {unsure}."] if unsure else []
+        return " ".join(warnings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ class AddResult:
       dropped because the text or the ontology does not support them.
     - `skipped` are (reason, suffix, count) of files that are not documents; only files in a format that is not read
       are counted by suffix. `assumed_encodings` are (document, encoding) for texts that did not say their encoding.
-      `unread_pages` are (document, pages) for scanned pages that could not be recognised.
+      `warnings` are (document, warning) for documents with scanned pages that could not be read, or only unsurely.
     - `stopped` says why the work ended early (budget spent, model unavailable), "" if it did not. Then `n_waiting`
       documents stay queued, and everything that was paid for is kept.
     - `extractor` describes the configured extractor. `extractors` are (description, documents) for the whole index.
@@ -67,7 +67,7 @@ class AddResult:
     n_embedded: int = 0
     skipped: tuple[tuple[str, str, int], ...] = ()
     assumed_encodings: tuple[tuple[str, str], ...] = ()
-    unread_pages: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[tuple[str, str], ...] = ()
     n_summarised: int = 0
     summary_failures: tuple[SummaryFailure, ...] = ()
     extractor: str = ""

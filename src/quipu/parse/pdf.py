@@ -8,7 +8,14 @@ from itertools import dropwhile, groupby, takewhile
 from statistics import mean
 
 from quipu.errors import InvalidDocument
-from quipu.model.document import MetadataValue, ParsedDocument, SourceDocument
+from quipu.model.document import (
+    UNREAD_PAGES,
+    UNREAD_REASON,
+    UNSURE_PAGES,
+    MetadataValue,
+    ParsedDocument,
+    SourceDocument,
+)
 from quipu.parse.builder import MAX_HEADING, DocumentBuilder
 from quipu.parse.decode import damaged_document, display_name, normalise
 from quipu.parse.limits import MAX_CHARACTERS, MAX_PDF_BYTES, MAX_PDF_LINES, MAX_PDF_PAGES, MAX_PDF_SECONDS
@@ -184,9 +191,17 @@ def _metadata(properties: Mapping[str, str]) -> dict[str, MetadataValue]:
 def _recognition_metadata(
     recognition: Recognition, readable: Mapping[int, RecognisedPage], scans: Sequence[int]
 ) -> dict[str, MetadataValue]:
-    """Return which pages were recognised, by what and how surely (mean percent), and which scanned pages were not."""
+    """Return which pages were recognised, by what and how surely (mean percent), and which scanned pages were not.
+
+    With them goes the reason, and which of the recognised pages may be misread.
+    """
     unread = [index + 1 for index in scans if index not in readable]
-    metadata: dict[str, MetadataValue] = {"unread_pages": page_ranges(unread)} if unread else {}
+    metadata: dict[str, MetadataValue] = {}
+    if unread:
+        reason = f"{recognition.reason[:1].upper()}{recognition.reason[1:]}. {recognition.remedy.rstrip('.')}."
+        metadata = {UNREAD_PAGES: page_ranges(unread), UNREAD_REASON: reason}
+    if unsure := [index + 1 for index, page in sorted(readable.items()) if not page.is_sure]:
+        metadata[UNSURE_PAGES] = page_ranges(unsure)
     if readable:
         languages = ", ".join(sorted({page.languages for page in readable.values()}))
         metadata |= {

@@ -18,6 +18,7 @@ from quipu.parse.limits import (
 from quipu.parse.sandbox import SandboxFailure, run_sandboxed
 
 MIN_CONFIDENCE = 75  # percent; a page below is not passed off as text
+SURE_CONFIDENCE = 85  # percent; a page below is named, because many of its words may be wrong
 OFF = "off"
 DATA_FOLDERS = (  # where Tesseract's languages are, beside the folder that it names itself
     "/usr/share/tesseract-ocr/5/tessdata",
@@ -50,8 +51,13 @@ class RecognisedPage:
 
     @property
     def is_readable(self) -> bool:
-        """Whether Tesseract is sure enough of the page."""
+        """Whether Tesseract is sure enough of the page to show its text."""
         return self.confidence >= MIN_CONFIDENCE and bool(self.lines or self.tables)
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether hardly a word of the page is wrong."""
+        return self.confidence >= SURE_CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +146,10 @@ class _RecognitionRun:
         lacking = sorted({page.lacking for page in self.pages.values() if page.lacking and not page.is_readable})
         if lacking:
             packages = " ".join(f"tesseract-ocr-{language.replace('_', '-')}" for language in lacking)
-            return f"Tesseract has no data for {', '.join(lacking)}", f"Install it: apt-get install {packages}"
+            return (
+                f"they are not legible, or in a language without data ({', '.join(lacking)})",
+                f"{LEGIBLE}. Data is installed by: apt-get install {packages}",
+            )
         return "", ""
 
 

@@ -19,6 +19,8 @@ from quipu.retrieve.community_global import CommunityGlobalOptions
 from quipu.retrieve.drift import DriftOptions
 from tests.unit.cli.conftest import DOCUMENTS, Cli, FakeEngine
 
+SCAN_METADATA = {"unread_pages": "2-3", "unread_reason": "They are not legible. Scan again.", "unsure_pages": "5"}
+
 # ---- add
 
 
@@ -69,10 +71,13 @@ def test_add_says_which_encodings_it_assumed_and_where_it_is_unsure(cli: Cli, en
 
 
 def test_add_names_the_scanned_pages_that_were_not_read(cli: Cli, engine: FakeEngine) -> None:
-    engine.added = AddResult(unread_pages=(("a.pdf", "2-3"), ("b.pdf", "7")))
+    scans = [Document(id=f"{n}.pdf", title="", status=DocumentStatus.READY, metadata=SCAN_METADATA) for n in range(7)]
+    engine.added = AddResult(warnings=tuple((scan.id, scan.warning) for scan in scans))
     out = " ".join(cli("add", "--text", "Hello").out.split())
-    assert "Scanned pages without legible text are left out: a.pdf (pages 2-3), b.pdf (pages 7); scan them" in out
-    assert "`quipu add FILE --meta ocr=deu+eng`" in out
+    assert "4.pdf: Scanned pages that are not in the text: 2-3. They are not legible. Scan again." in out
+    assert "Scanned pages that may be misread: 5." in out
+    assert "Scanned pages of 2 more documents are missing or unsure: `quipu docs`." in out
+    assert "5.pdf" not in out
 
 
 def test_documents_that_failed_for_one_reason_are_listed_together(cli: Cli, engine: FakeEngine) -> None:
@@ -333,6 +338,13 @@ def test_docs_passes_prefix_condition_order_and_place(cli: Cli, engine: FakeEngi
     assert allowed == Filter(where=(Condition(field="year", operator=">=", value="1940"),))
     assert f"--after '{listing.cursor(DOCUMENTS[0])}' continues." in out
     assert "continues" not in cli("docs").out
+
+
+def test_docs_names_the_scanned_pages_that_were_not_read(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = Document(id="a.pdf", title="", status=DocumentStatus.READY, metadata=SCAN_METADATA)
+    monkeypatch.setattr("tests.unit.cli.conftest.DOCUMENTS", (scan,))
+    out = " ".join(cli("docs").out.split())
+    assert "a.pdf: Scanned pages that are not in the text: 2-3. They are not legible. Scan again." in out
 
 
 def test_docs_says_why_a_document_failed(cli: Cli) -> None:

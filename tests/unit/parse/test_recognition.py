@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from quipu.errors import InvalidDocument
-from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.model.document import Document, DocumentStatus, ParsedDocument, SourceDocument
 from quipu.parse import parse, parse_in_languages, recognition
 from quipu.parse.recognition import DATA_FOLDERS, Recognition, page_ranges
 from quipu.parse.sandbox import SandboxFailure
@@ -67,6 +67,7 @@ def test_only_pages_without_text_of_their_own_are_recognised_and_illegible_ones_
     parsed = recognised(scanned_pdf(pictures, dpi=200), ocr="eng")
     assert list(page_texts(parsed)) == [1]
     assert parsed.metadata["unread_pages"] == "2"
+    assert str(parsed.metadata["unread_reason"]).startswith("They are not legible. Scan them again at 300 dpi")
     assert parsed.metadata["recognised_pages"] == "1"
     assert recognised(pdf([prose("A page with text of its own.")])).metadata == {}
 
@@ -124,7 +125,10 @@ def test_without_tesseract_the_pages_with_text_are_read_and_the_others_named(mon
     monkeypatch.setattr(recognition, "find_spec", lambda name: None)
     picture = b"q 500 0 0 700 40 40 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"
     parsed = recognised(pdf([prose("A page with text of its own, long enough."), picture]))
-    assert parsed.metadata == {"unread_pages": "2"}
+    assert parsed.metadata == {
+        "unread_pages": "2",
+        "unread_reason": f"Text recognition is not installed. {recognition.INSTALL}.",
+    }
 
 
 def fields_of(pages: Sequence[int], **changes: object) -> bytes:
@@ -182,8 +186,17 @@ def test_no_more_pages_than_the_limit_are_read(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_data_for_a_script_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     recognised = recognised_by(lambda pages, _: fields_of(pages, confidence=30, lacking="chi_sim"), monkeypatch, 1)
-    assert recognised.reason == "Tesseract has no data for chi_sim"
-    assert recognised.remedy == "Install it: apt-get install tesseract-ocr-chi-sim"
+    assert recognised.reason == "they are not legible, or in a language without data (chi_sim)"
+    assert recognised.remedy.endswith("apt-get install tesseract-ocr-chi-sim")
+
+
+def test_a_page_of_which_many_words_may_be_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognition, "find_spec", lambda name: True)
+    monkeypatch.setattr(recognition, "run_sandboxed", lambda *arguments, **limits: fields_of([0], confidence=84))
+    metadata = recognised(scanned_pdf([Image.new("L", (800, 400), 255)], dpi=100)).metadata
+    assert metadata["unsure_pages"] == "1"
+    document = Document(id="a.pdf", title="", status=DocumentStatus.READY, metadata=metadata)
+    assert document.warning == "Scanned pages that may be misread: 1."
 
 
 @needs_languages("eng")

@@ -193,6 +193,7 @@ function Row({ document, isChosen, choose, remove }: RowProps) {
             {error}
           </p>
         )}
+        <UnreadPages metadata={document.metadata} />
       </div>
       <span class={`badge ${status}`}>{t(`status.${status}`)}</span>
       {mayWrite.value && (
@@ -204,6 +205,18 @@ function Row({ document, isChosen, choose, remove }: RowProps) {
         </span>
       )}
     </li>
+  );
+}
+
+/** Scanned pages that are not in the text, with the reason, and those that may be misread. */
+function UnreadPages({ metadata }: Pick<Document, "metadata">) {
+  const { unread_pages: unread, unread_reason: reason, unsure_pages: unsure } = metadata;
+  if (!unread && !unsure) return null;
+  return (
+    <p class="error" dir="auto">
+      {Boolean(unread) && `${t("documents.unreadPages", { pages: String(unread) })} ${String(reason ?? "")} `}
+      {Boolean(unsure) && t("documents.unsurePages", { pages: String(unsure) })}
+    </p>
   );
 }
 

@@ -151,5 +151,7 @@ def _render_docs(console: Console, documents: list[Document], listing: DocumentL
         if document.error:
             name = "" if document.id in document.error else f"{document.id}: "
             console.print(named(f"{name}{document.error}", "red"))
+        if document.warning:
+            console.print(named(f"{document.id}: {document.warning}", "yellow"))
     if documents and len(documents) == listing.k:
         console.print(styled(f"--after '{listing.cursor(documents[-1])}' continues."), soft_wrap=True)
