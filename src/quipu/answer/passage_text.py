@@ -7,6 +7,7 @@ before and end in the chunk after. Every character still has its place in the do
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from quipu.answer.text_blocks import TextBlock, read_blocks
 from quipu.model.answer import Citation
@@ -51,8 +52,10 @@ class PassageText:
         Text that the passage shares with a neighbour is cited from the passage.
         """
         for start, end in spans:
+            reached = 0  # text that two pieces share is the first one's
             for piece_start, chunk in self.pieces:
                 low, high = self._own_part(piece_start, chunk)
+                low, reached = max(low, reached), max(high, reached)
                 quote_start, quote_end = max(start, low), min(end, high)
                 if quote := self.text[quote_start:quote_end].strip():
                     quote_start = self.text.index(quote, quote_start)
@@ -89,11 +92,11 @@ def read_passage(chunk: Chunk, score: float, chunk_by_place: Mapping[Place, Chun
         end = len(before.text) + min(0, chunk.start - before.end)
         start = max(0, end - MAX_NEIGHBOUR_CHARS)
         start = 0 if start == 0 else before.text.find("\n", start, end) + 1 or start
-        tail = before.text[start:end] + _gap(chunk.start - before.end)
+        tail = before.text[start:end] + _gap(before, chunk)
         text, first = tail + text, len(tail)
         pieces = [(-start, before), (first, chunk)]
     if after := chunk_by_place.get((chunk.document_id, chunk.ordinal + 1)):
-        gap = _gap(after.start - chunk.end)
+        gap = _gap(chunk, after)
         overlap = max(0, chunk.end - after.start)
         pieces.append((len(text) + len(gap) - overlap, after))
         text += gap + after.text[overlap : overlap + MAX_NEIGHBOUR_CHARS]
@@ -108,6 +111,25 @@ def read_passage(chunk: Chunk, score: float, chunk_by_place: Mapping[Place, Chun
     )
 
 
-def _gap(n_characters: int) -> str:
-    """Return what stands between two chunks: only space, of which the number of characters is known."""
+def join_chunks(chunks: Sequence[Chunk]) -> PassageText:
+    """Return consecutive chunks of a document as one text; at least one."""
+    text, pieces = chunks[0].text, [(0, chunks[0])]
+    for before, after in pairwise(chunks):
+        gap, overlap = _gap(before, after), max(0, before.end - after.start)
+        pieces.append((len(text) + len(gap) - overlap, after))
+        text += gap + after.text[overlap:]
+    n_first = len(chunks[0].text)
+    return PassageText(
+        chunk=chunks[0], text=text, first=0, last=n_first, blocks=read_blocks(text), pieces=tuple(pieces)
+    )
+
+
+def _gap(before: Chunk, after: Chunk) -> str:
+    """Return what stands between two chunks: only space, of which the number of characters is known.
+
+    In a table it is the end of a row, and perhaps of pages.
+    """
+    n_characters = after.start - before.end
+    if n_characters > 0 and after.header:
+        return "\n" + "\f" * (n_characters - 1)
     return " " * n_characters if n_characters < 2 else "\n" * n_characters

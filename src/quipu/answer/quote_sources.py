@@ -13,6 +13,7 @@ from posixpath import commonprefix
 from quipu.answer.passage_text import PassageText, Place, read_passage
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, analyse_question
 from quipu.answer.sentence_scores import WordFinder
+from quipu.answer.table_answer import asks_for_computation
 from quipu.model.document import Document
 from quipu.model.evidence import Evidence, Scored
 from quipu.model.graph import Chunk, EntityMention
@@ -24,6 +25,8 @@ MAX_PASSAGES = 8  # of the evidence; more change nothing, fewer lose answers
 MAX_TEXT_PASSAGES = 3  # by full text, beside those of the evidence
 MAX_PART_PASSAGES = 5  # by full text, for each of several parts of a question
 MAX_DOCUMENTS = 5_000  # whose titles are compared with the topic of an overview
+MAX_TABLE_DOCUMENTS = 4  # read whole, to compute over a table that is cut
+MAX_TABLE_CHUNKS = 64  # of such a document
 MAX_OVERVIEW_CHUNKS = 200  # of one document
 N_FIRST_CHUNKS = 3  # of the document that stands for a group
 MAX_GROUPS = 8  # of documents, in an overview of all
@@ -46,14 +49,16 @@ class QuoteSources:
     """The question and what is read to answer it by quotes.
 
     `ranked` are, for each part of the question, chunks with their share of the best one's score. `chunk_by_place`
-    holds their neighbours. `document` are the chunks of the document an overview is about, `names` the entities it
-    mentions most; `groups` are those of all documents, where it is about all of them. `text_score` is the full-text
-    score of the best passage over ln(2 + n) of the n chunks of the index: its rare words, whatever the index's size.
+    holds their neighbours, and every chunk of `whole_documents`. `document` are the chunks of the document an overview
+    is about, `names` the entities it mentions most; `groups` are those of all documents, where it is about all of them.
+    `text_score` is the full-text score of the best passage over ln(2 + n) of the n chunks of the index: its rare words,
+    whatever the index's size.
     """
 
     question: AnalysedQuestion
     ranked: tuple[tuple[tuple[Chunk, float], ...], ...] = ()
     chunk_by_place: Mapping[Place, Chunk] = field(default_factory=dict)
+    whole_documents: frozenset[str] = frozenset()
     document: tuple[Chunk, ...] = ()
     names: tuple[str, ...] = ()
     groups: tuple[DocumentGroup, ...] = ()
@@ -96,12 +101,22 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
     n_chunks = (await view.counts("chunks")).chunks
     ids = list(dict.fromkeys(chunk.id for part_hits in ranked for chunk, _ in part_hits))
     near = await view.chunks(ids, with_neighbours=True) if ids else []
+    cut = await _documents_with_cut_tables(question, near, view)
+    near += [chunk for document_id in cut for chunk in await view.chunks(document_id=document_id)]
     return QuoteSources(
         question=question,
         ranked=tuple(map(tuple, ranked)),
         text_score=best_text_score / math.log(2 + n_chunks),
         chunk_by_place={(chunk.document_id, chunk.ordinal): chunk for chunk in near},
+        whole_documents=frozenset(cut),
     )
+
+
+async def _documents_with_cut_tables(question: AnalysedQuestion, near: Sequence[Chunk], view: ReadView) -> list[str]:
+    """Return the documents of which a chunk begins within a table that may be computed over, without the longest."""
+    ids = list(dict.fromkeys(chunk.document_id for chunk in near if chunk.header))[:MAX_TABLE_DOCUMENTS]
+    documents = await view.documents(ids) if ids and asks_for_computation(question) else []
+    return [document.id for document in documents if document.n_chunks <= MAX_TABLE_CHUNKS]
 
 
 def _joined(

@@ -10,6 +10,8 @@ from quipu.answer.answer_input import AnswerDraft, AnswerInput, quotable_passage
 from quipu.answer.overview import OverviewPart, overview_parts
 from quipu.answer.question_kind import QuestionKind
 from quipu.answer.quotation import Quote, choose_quotes
+from quipu.answer.quote_sources import QuoteSources
+from quipu.answer.table_answer import TableAnswer, compute_table_answer
 from quipu.model.answer import Citation
 from quipu.model.query import Filter, Query
 from quipu.text.formatting import format_count
@@ -40,6 +42,10 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
             return _draft(parts, answer_input, is_supported=True, trace_notes=("read as a question for an overview",))
         return AnswerDraft(text=_nothing_found(query, answer_input), generator=EXTRACTIVE)
     quotes = choose_quotes(sources.question, sources.passages()) if quotable_passages(answer_input) else []
+    if computed := _computed(sources):
+        others = [OverviewPart(quote=quote) for quote in quotes if not quote.overlaps(computed.quote)]
+        parts = [OverviewPart(label=f"{computed.text}\n", quote=computed.quote), *others]
+        return _draft(parts, answer_input, is_supported=True, trace_notes=("computed over the cells of a table",))
     cover = max((quote.cover for quote in quotes), default=0.0)
     n_words = max((quote.n_words for quote in quotes), default=0.0)
     evidence = cover + max(TEXT_SCORE_WEIGHT * sources.text_score, WORD_WEIGHT * n_words)
@@ -56,6 +62,13 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
         return AnswerDraft(text=nothing, generator=EXTRACTIVE, trace_notes=notes)
     closest = [OverviewPart(label=f"{nothing} {CLOSEST}"), OverviewPart(quote=quotes[0])]
     return _draft(closest, answer_input, is_supported=False, trace_notes=notes)
+
+
+def _computed(sources: QuoteSources) -> TableAnswer | None:
+    """Return what a table in the passages answers; None where none does."""
+    chunks = [chunk for chunk in sources.chunks() if "|" in chunk.text]
+    whole = sources.whole_documents
+    return compute_table_answer(sources.question, chunks, sources.chunk_by_place, whole) if chunks else None
 
 
 def _draft(

@@ -136,6 +136,11 @@ def rule_below(header: str) -> str:
     return " | ".join(["---"] * n_cells)
 
 
+def is_table_rule(line: str) -> bool:
+    """Return whether a line is the rule below the header of a table in Markdown."""
+    return "-" in line and _ROW_RULE.fullmatch(line) is not None
+
+
 def is_licence(text: str) -> bool:
     """Return whether a text is about copyright or the terms of a licence."""
     lowered = text.lower()
