@@ -9,6 +9,7 @@ from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.archive import OfficePackage
 from quipu.parse.builder import DocumentBuilder, add_table
 from quipu.parse.formulas import inline_formula, office_formula
+from quipu.parse.pictures import PICTURE, picture_text
 from quipu.parse.xml import attribute, child, children, descendants, local, number
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -18,6 +19,7 @@ _HEADING_STYLE = re.compile(r"heading ([1-9])")
 _NO_LEVEL = 10  # outline levels count from 0, and 9 is body text
 # Elements that are deleted or duplicates: tracked deletions, field codes, and the fallback of a newer drawing.
 _SKIPPED = frozenset({"del", "moveFrom", "delText", "instrText", "fldData", "Fallback", "pPr", "rPr", "sectPr"})
+_DRAWINGS = frozenset({"drawing", "pict"})
 _BREAKS = {"br": "\n", "cr": "\n", "tab": "\t", "noBreakHyphen": "-", "ptab": "\t"}
 _MAX_LIST_DEPTH = 9
 _MAX_STYLE_DEPTH = 50  # Word allows 11
@@ -115,12 +117,16 @@ class _DocxReader:
             self._list_notes += self._notes_to(paragraph)
             return
         self._end_list()
-        if level is not None:
-            self.builder.add_heading(text, level)
+        is_heading = level is not None or style.is_title
+        heading = _text(paragraph, _SKIPPED | _DRAWINGS) if is_heading else ""
+        if level is not None and heading.strip():
+            self.builder.add_heading(heading, level)
+        elif heading.strip():
+            self.builder.add(heading, "heading")
         else:
-            self.builder.add(text, "heading" if style.is_title else "paragraph")
+            self.builder.add(text.strip(" ") if text.strip().startswith(PICTURE) else text)
         if style.is_title and not self.title:
-            self.title = " ".join(text.split())
+            self.title = " ".join(heading.split())
         for note in self._notes_to(paragraph):
             self.builder.add(note)
         for box in _boxes(paragraph):
@@ -173,22 +179,35 @@ def _nearest(element: Element, *names: str) -> Iterator[Element]:
             yield from _nearest(node, *names)
 
 
-def _text(element: Element) -> str:
+def _text(element: Element, skipped: frozenset[str] = _SKIPPED) -> str:
     """Return the visible text of a paragraph, without its text boxes."""
-    return "".join(_words(element))
+    return "".join(_words(element, skipped))
 
 
-def _words(element: Element) -> Iterator[str]:
+def _words(element: Element, skipped: frozenset[str]) -> Iterator[str]:
     for node in element:
         name = local(node)
         if name == "t":
             yield node.text or ""
         elif name == "oMath":
             yield inline_formula(office_formula(node))
+        elif name in skipped:
+            continue
+        elif name in ("docPr", "shape"):
+            yield _picture(node)
         elif name in _BREAKS:
             yield _BREAKS[name]
-        elif name not in _SKIPPED and name not in ("txbxContent", "rt") and not _is_hidden(node):
-            yield from _words(node)
+        elif name not in ("txbxContent", "rt") and not _is_hidden(node):
+            yield from _words(node, skipped)
+
+
+def _picture(properties: Element) -> str:
+    """Return the text of a picture, unless the document says that it is decoration."""
+    mark = next(descendants(properties, "decorative"), None)
+    if mark is not None and attribute(mark, "val") not in ("0", "false"):
+        return ""
+    text = picture_text(properties.get("descr") or properties.get("title") or properties.get("alt") or "")
+    return f" {text} " if text else ""
 
 
 def _one_line(element: Element) -> str:

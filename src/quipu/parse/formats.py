@@ -65,7 +65,7 @@ FORMATS: tuple[Format, ...] = (
         module="markdown",
         is_text=True,
         types=(("text/markdown", (".md", ".markdown", ".mdx")),),
-        keeps="headings, lists, tables, code; front matter as metadata",
+        keeps="headings, lists, tables, code, alt texts of pictures; front matter as metadata",
     ),
     Format(
         name="reStructuredText",
@@ -79,7 +79,7 @@ FORMATS: tuple[Format, ...] = (
         module="html",
         is_text=True,
         types=(("text/html", (".html", ".htm")), ("application/xhtml+xml", (".xhtml",))),
-        keeps="headings, lists, tables, formulas as LaTeX, preformatted text; not navigation, forms, headers, footers",
+        keeps="headings, lists, tables, formulas as LaTeX, preformatted text, alt texts; no navigation, forms, footers",
     ),
     Format(
         name="PDF",
@@ -96,7 +96,7 @@ FORMATS: tuple[Format, ...] = (
             ("application/vnd.ms-word.document.macroenabled.12", (".docm",)),
         ),
         signature="a Word document",
-        keeps="headings, lists, tables, formulas as LaTeX, footnotes, text boxes, properties; changes as accepted",
+        keeps="headings, lists, tables, formulas as LaTeX, alt texts, notes, boxes, properties; changes as accepted",
     ),
     Format(
         name="PowerPoint",
@@ -106,7 +106,7 @@ FORMATS: tuple[Format, ...] = (
             ("application/vnd.ms-powerpoint.presentation.macroenabled.12", (".pptm",)),
         ),
         signature="a PowerPoint presentation",
-        keeps="slides as pages, their titles as headings, lists, tables, diagrams, speaker's notes, properties",
+        keeps="slides as pages, titles as headings, lists, tables, diagrams, alt texts, speaker's notes, properties",
     ),
     Format(
         name="Excel",

@@ -9,6 +9,7 @@ from quipu.model.document import Block
 from quipu.parse.builder import MAX_HEADING, HeadingPath
 from quipu.parse.decode import normalise
 from quipu.parse.formulas import MAX_FORMULA_DEPTH, inline_formula
+from quipu.parse.pictures import PICTURE, picture_text
 
 SkipPredicate = Callable[[LexborNode], bool]
 
@@ -53,6 +54,7 @@ _FORMULAS = {
     "mroot": (r"\sqrt[{1}]{{{0}}}", 2),
     "msqrt": (r"\sqrt{{{}}}", 1),
 }
+_MAX_FIGURE_DEPTH = 8
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]{0,30})(?=[\s>/])", re.IGNORECASE)
 _TEXT_ONLY = _tags("script style textarea title")
 _CLOSED_BY_OTHERS = _tags(
@@ -80,6 +82,7 @@ class HtmlBlockReader:
         self._header: list[str] = []  # lines of the open table up to its last header row
         self._has_data = False  # the open table already has a data row
         self._n_pre = 0
+        self._pictures: set[str] = set()  # their texts
         self._formula: int | None = None  # memory id of the open formula
         self._layout = layout_tables(root, skips)
         for node, is_entered in walk(root, skips):
@@ -99,10 +102,33 @@ class HtmlBlockReader:
             self._words.append(inline_formula(web_formula(node)))
         elif node.is_text_node:
             self._words.append((node.text_content or "") if is_entered else "")
+        elif node.tag == "img":
+            self._words.append(f" {self._picture(node)} " if is_entered else "")
         elif node.tag == "br":
             self._line_break(is_entered)
         elif node.tag not in _INLINE:
             self._element(node, is_entered)
+
+    def _picture(self, node: LexborNode) -> str:
+        """Return the text of a picture, the first time; "" in a heading, for decoration, and where a caption has it."""
+        attributes = node.attributes
+        values = {name: attributes.get(name) or "" for name in ("src", "width", "height")}
+        text = picture_text(attributes.get("alt") or "", **values)
+        is_decoration = attributes.get("role") in ("none", "presentation")
+        if not text or is_decoration or text in self._pictures or self._heading is not None:
+            return ""
+        self._pictures.add(text)
+        return "" if text.removeprefix(PICTURE)[:-1].casefold() in self._caption(node) else text
+
+    def _caption(self, node: LexborNode) -> str:
+        """Return the caption of the figure, or the text of the link, that a picture stands in, in lower case."""
+        around = node
+        for _ in range(_MAX_FIGURE_DEPTH):
+            if around.parent is None or around.tag in ("a", "figure"):
+                break
+            around = around.parent
+        caption = around.css_first("figcaption") if around.tag == "figure" else around if around.tag == "a" else None
+        return " ".join(caption.text().split()).casefold() if caption is not None else ""
 
     def _element(self, node: LexborNode, is_entered: bool) -> None:
         """Read the start or end of a block element."""

@@ -14,6 +14,7 @@ from quipu.model.document import Block, Metadata, ParsedDocument, SourceDocument
 from quipu.parse.builder import MAX_HEADING, HeadingPath
 from quipu.parse.decode import decode, display_name
 from quipu.parse.markup_process import read_markup_in_process
+from quipu.parse.pictures import replace_pictures
 
 _KINDS = {
     "heading_open": "heading",
@@ -34,7 +35,7 @@ _REMEDY = "Correct the lines between the two --- at its start, or remove them."
 
 
 class MarkdownParser:
-    """Reads CommonMark with tables. Front matter becomes metadata; the text keeps its Markdown markers."""
+    """Reads CommonMark with tables. Front matter becomes metadata; the text keeps its markers but for pictures."""
 
     media_types = frozenset({"text/markdown"})
 
@@ -52,8 +53,11 @@ PARSER = MarkdownParser()
 def parse_markdown(markup: str, name: str) -> ParsedDocument:
     """Return the text, title and blocks of Markdown without front matter; long text is read in another process.
 
-    Raises InvalidDocument, with the document's `name`, if this takes too much memory or time.
+    Pictures are replaced by their alternative text. Raises InvalidDocument, with the document's `name`, if this takes
+    too much memory or time.
     """
+    if "![" in markup or "<img" in markup.lower():
+        markup = replace_pictures(markup)
     is_large = len(markup) > _MAX_CHARACTERS_IN_PROCESS
     return read_markup_in_process("markdown", markup, name) if is_large else read_markup(markup)
 

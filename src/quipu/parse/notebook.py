@@ -13,7 +13,6 @@ from quipu.parse.markdown import parse_markdown
 
 _MAX_OUTPUT = 1_000  # characters of the outputs of one cell
 _MAX_OUTPUT_LINES = 20
-_PICTURE = re.compile(r"!\[([^\[\]\n]*)\]\((?:data:[^)\s]*|attachment:[^)\s]*)[^)\n]*\)")
 _INLINE_DATA = re.compile(r"data:[\w/+.-]{1,60};base64,[A-Za-z0-9+/=]+")
 _STYLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # of a terminal
 _OBJECT = re.compile(r"<[^<>\n]+>(?:\s*<[^<>\n]+>)*")  # such as <Figure size 640x480 with 1 Axes>
@@ -95,7 +94,7 @@ def _cell_parts(cell: Mapping[str, object], language: str) -> Iterator[str]:
         level = cell.get("level")
         yield f"{'#' * (level if isinstance(level, int) and 0 < level <= 6 else 1)} {' '.join(text.split())}"
     else:
-        yield _INLINE_DATA.sub("", _PICTURE.sub(r"\1", text))
+        yield _INLINE_DATA.sub("", text)
 
 
 def _output_text(output: object) -> str:

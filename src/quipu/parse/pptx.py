@@ -6,6 +6,7 @@ from xml.etree.ElementTree import Element
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse.archive import OfficePackage, relation_id
 from quipu.parse.builder import DocumentBuilder, add_table
+from quipu.parse.pictures import picture_text
 from quipu.parse.xml import attribute, child, children, descendants, local, number
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -70,6 +71,11 @@ class _SlideReader:
         kind = _placeholder(shape)
         if kind in _TITLES or kind in _FURNITURE:
             return
+        if local(shape) in ("pic", "graphicFrame"):
+            properties = next(descendants(shape, "cNvPr"), None)
+            is_decoration = next(descendants(shape, "decorative"), None) is not None
+            alt = attribute(properties, "descr") or attribute(properties, "title")
+            self.builder.add("" if is_decoration else picture_text(alt), page=page)
         if local(shape) == "graphicFrame":
             for table in descendants(shape, "tbl"):
                 has_header = attribute(child(table, "tblPr"), "firstRow") in ("1", "true")
@@ -104,7 +110,7 @@ def _shapes(element: Element) -> Iterator[Element]:
     """Yield the shapes below `element` and in its groups, in order; fallbacks for old programs are left out."""
     for node in element:
         name = local(node)
-        if name in ("sp", "graphicFrame"):
+        if name in ("sp", "pic", "graphicFrame"):
             yield node
         elif name != "Fallback":
             yield from _shapes(node)

@@ -64,7 +64,7 @@ def test_colours_progress_bars_and_embedded_pictures_are_left_out() -> None:
         markdown("See ![the map](data:image/png;base64,AAAA) and ![](attachment:b.png)."),
         code("run()", {"output_type": "stream", "text": "10%\r50%\r\x1b[31m100%\x1b[0m\n"}),
     )
-    assert texts(parsed) == ["See the map and .", "```\nrun()\n```", "```\n100%\n```"]
+    assert texts(parsed) == ["See [Picture: the map] and .", "```\nrun()\n```", "```\n100%\n```"]
 
 
 def test_code_with_fences_stays_one_block() -> None:

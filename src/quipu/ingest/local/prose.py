@@ -42,6 +42,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,2000}>|<[\w.|/ -]{1,40}>")
 _SCRIPT = re.compile(r"<(script|style|pre|svg)\b[^>]*>.{0,20000}?</\1>", re.DOTALL | re.IGNORECASE)
 _IMAGE = re.compile(
     r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])?|\[Illustration[^\]]{0,200}\]"
+    r"|\[Picture: "  # what it shows is prose
 )
 _TARGET = re.compile(r"(?<=\])\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)")
 _ADDRESS = re.compile(
