@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from quipu.answer.text_blocks import TextBlock, read_blocks
+from quipu.answer.text_blocks import BlockKind, TextBlock, read_blocks
 from quipu.model.answer import Citation
 from quipu.model.graph import Chunk
 
@@ -45,6 +45,16 @@ class PassageText:
     def name(self) -> str:
         """The words in the id of its document, a path without its suffix."""
         return re.sub(r"[/_.-]+", " ", self.chunk.document_id.rsplit(".", 1)[0])
+
+    def rows_below(self, header: int, n_chars: int) -> Iterator[Span]:
+        """Yield the rows below a header, the block `header`, as many as fit: without them it says nothing."""
+        start = self.blocks[header].start
+        for block in self.blocks[header + 1 :]:
+            is_of_table = block.lead == header if block.kind is BlockKind.ROW else block.kind is BlockKind.NOISE
+            if not is_of_table or block.end - start > n_chars:
+                return
+            if block.kind is BlockKind.ROW:
+                yield block.start, block.end
 
     def citations(self, spans: Sequence[Span], number: int, source: str) -> Iterator[Citation]:
         """Yield a citation for each span; a span across two chunks gives one for each.

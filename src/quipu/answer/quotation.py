@@ -23,7 +23,7 @@ from quipu.answer.sentence_scores import (
     score_sentences,
     sentence_bounds,
 )
-from quipu.answer.text_blocks import BlockKind, TextBlock, ends_sentence, open_fence, rule_below
+from quipu.answer.text_blocks import BlockKind, TextBlock, block_below, ends_sentence, open_fence, rule_below
 from quipu.model.graph import Chunk
 from quipu.text.unicode import is_unspaced
 
@@ -139,6 +139,8 @@ class Quote:
         """Return whether another quote shows the same text, or text of the same place of the document."""
         if self.text in other.text or other.text in self.text:
             return True
+        if self.row and self.spans[0] == self.mark and self.passage.text[slice(*self.mark)] in other.text:
+            return True  # the first rows of a table, of which the other shows one that fits better
         if self.passage.chunk.document_id != other.passage.chunk.document_id:
             return False
         own, theirs = self._places(), other._places()
@@ -284,7 +286,8 @@ def grow_quote(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> 
     block = passage.blocks[sentence.block]
     header = ""
     if block.kind is BlockKind.ROW:
-        spans = [*_leads(passage, sentence.block, n_chars), (block.start, block.end)]
+        rows = passage.rows_below(sentence.block, n_chars)
+        spans = [*_leads(passage, sentence.block, n_chars), (block.start, block.end), *rows]
         if passage.chunk.header and spans[0][0] <= passage.first:  # the table begins in an earlier chunk
             spans, header = spans[1:] or spans, passage.chunk.header
     else:
@@ -338,7 +341,7 @@ def _grown(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Span
     first, last = _widened(bounds, place, n_chars)
     start, end = bounds[first][0], bounds[last][1]
     below, above = sentence.block, sentence.block
-    while end == blocks[below].end and (following := _block_below(blocks, below, sentence.block)):
+    while end == blocks[below].end and (following := block_below(blocks, below, sentence.block)):
         if blocks[following].end - start <= n_chars:
             below, end = following, blocks[following].end
             continue
@@ -380,18 +383,6 @@ def _widened(bounds: Sequence[Span], place: int, n_chars: int) -> tuple[int, int
             first -= 1
         if last - first == n_sentences:
             return first, last
-
-
-def _block_below(blocks: Sequence[TextBlock], below: int, chosen: int) -> int:
-    """Return the index of the block that may follow in the quote, 0 for none: a heading begins another subject."""
-    following = below + 1
-    if following == len(blocks):
-        return 0
-    if blocks[following].kind is BlockKind.LICENCE:
-        return 0
-    is_other_subject = blocks[following].kind is BlockKind.HEADING and following > chosen + 1
-    is_after_text = blocks[following].kind is BlockKind.HEADING and blocks[chosen].kind is not BlockKind.HEADING
-    return 0 if is_other_subject or is_after_text else following
 
 
 def _first_sentences(text: str, block: TextBlock, limit: int) -> int:

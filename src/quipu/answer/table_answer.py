@@ -23,7 +23,7 @@ from quipu.text.unicode import is_unspaced
 
 MAX_SHOWN_ROWS = 20
 MIN_SUMMANDS = 3  # of a cell that is the sum of all others, and so perhaps a total without the name
-N_MORE_DECIMALS = 2  # of an average, than its cells have
+MIN_AVERAGE_DECIMALS = 2
 _LABELS = {
     TableOperation.MAXIMUM: ("Highest", "Наибольшее", "最大值"),
     TableOperation.MINIMUM: ("Lowest", "Наименьшее", "最小值"),
@@ -237,8 +237,9 @@ def _computed(
         return None
     total = sum(values, Decimal(0))
     if reading.operation is TableOperation.AVERAGE:
-        return quantities.format(total / len(values), quantities.n_decimals + N_MORE_DECIMALS), rows, _LABELS
-    is_doubtful = "%" in quantities.after or not _agrees_with_total(table, reading, total)
+        return quantities.format(total / len(values), max(quantities.n_decimals, MIN_AVERAGE_DECIMALS)), rows, _LABELS
+    are_shares = "%" in quantities.after or all(-1 < value < 1 for value in values)
+    is_doubtful = are_shares or not _agrees_with_total(table, reading, total)
     return None if is_doubtful else (quantities.format(total), rows, _LABELS)
 
 
@@ -260,7 +261,7 @@ def _agrees_with_total(table: CellTable, reading: TableReading, total: Decimal) 
 def _conditions(table: CellTable, reading: TableReading) -> str:
     """Return the conditions in brackets, as in " (Region = North, Price > 100)"; "" if there are none."""
     conditions = [
-        f"{table.header[column]} = {' | '.join(sorted(cells))}"
+        f"{table.header[column]} = {' | '.join(sorted(cells))}".removeprefix(" = ")
         for column, cells in sorted(reading.cells_by_column.items())
     ]
     conditions += [
@@ -295,6 +296,7 @@ def _answer(table: CellTable, rows: Sequence[int], text: str, question: str) -> 
         else:
             spans.append((start, end))
     mark = (spans[1][0], spans[-1][1])
+    text = "\n\n".join(filter(None, (text, table.caption)))
     return TableAnswer(
         text=text, quote=Quote(passage=table.passage, spans=tuple(spans), mark=mark, score=1.0, cover=1.0)
     )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from quipu.answer.table_words import (
     IGNORED,
+    OF_ANY_NUMBER,
     OPERATIONS,
     SENSES,
     NumberCondition,
@@ -166,7 +167,7 @@ class _QuestionReader:
         for place, word in enumerate(self.words):
             if place in self.used or not (word.is_content or word.form in SENSES):
                 continue
-            senses = frozenset(SENSES.get(word.form, "").split())
+            senses = frozenset(normal_words(SENSES.get(word.form, "")))
             own = [] if place in operation_places else [c for c, terms in enumerate(names) if word.normal in terms]
             columns = own or [c for c, terms in enumerate(names) if senses.intersection(terms)]
             if len(columns) == 1:
@@ -182,7 +183,7 @@ class _QuestionReader:
             for place, word in enumerate(self.words)
             if word.is_content
             and place not in self.used
-            and not (place in operation_places and word.form not in SENSES)
+            and not (place in operation_places and (word.form not in SENSES or word.form in OF_ANY_NUMBER))
             and word.normal not in context
             and word.normal not in IGNORED
         ]
@@ -234,17 +235,17 @@ class _QuestionReader:
         return next((column for column, places in self.places_by_column.items() if place in places), -1)
 
     def _column_beside(self, span: range, *, is_number: bool = True) -> int:
-        """Return the column that the next word names which says something; in Chinese the one before may, too."""
-        own = [column for place in span if (column := self._column_at(place)) >= 0]
-        if own:
-            return own[0]
-        following = next((place for place in range(span.stop, len(self.words)) if self._says_something(place)), -1)
-        column = self._column_at(following)
-        if not is_unspaced(self.words[span.start].form):
-            return column
-        before = next((place for place in range(span.start - 1, -1, -1) if self._says_something(place)), -1)
-        columns = [beside for beside in (column, self._column_at(before)) if beside >= 0]
-        return next((beside for beside in columns if is_number_column(self.table, beside) is is_number), -1)
+        """Return the column that an operation is about, one of numbers or not; -1 if that is not clear.
+
+        It is named by the next word that says something. In Chinese and at the end of a question it may be the one
+        before. Else the word of the operation has a sense, as "cheapest".
+        """
+        places = [place for place in range(len(self.words)) if self._says_something(place)]
+        following = [place for place in places if place >= span.stop][:1]
+        before = [place for place in places if place < span.start][-1:]
+        nearest = [*following, *(before if not following or is_unspaced(self.words[span.start].form) else [])]
+        columns = [column for place in [*nearest, *span] if (column := self._column_at(place)) >= 0]
+        return next((column for column in columns if is_number_column(self.table, column) is is_number), -1)
 
     def _says_something(self, place: int) -> bool:
         word = self.words[place]

@@ -68,12 +68,12 @@ OPERATIONS = {
         "总和|合计|总计|一共|总共|之和|总",
     ),
     TableOperation.MAXIMUM: _any_of(
-        r"\b(?:highest|largest|greatest|biggest|maximum|max|most|latest|newest|longest|tallest|heaviest)\b",
+        r"\b(?:highest|largest|greatest|biggest|maximum|max|most|latest|newest|longest|tallest|heaviest|deepest|oldest)\b",
         r"\b(?:максимальн\w+|наибольш\w+|сам(?:ый|ая|ое|ую) (?:больш|высок)\w+)",
         "最高|最大|最多|最贵",
     ),
     TableOperation.MINIMUM: _any_of(
-        r"\b(?:lowest|smallest|minimum|min|least|fewest|earliest|cheapest|shortest|lightest)\b",
+        r"\b(?:lowest|smallest|minimum|min|least|fewest|earliest|cheapest|shortest|lightest|youngest)\b",
         r"\b(?:минимальн\w+|наименьш\w+|сам(?:ый|ая|ое|ую) (?:маленьк|низк)\w+)",
         "最低|最小|最少|最便宜",
     ),
@@ -124,11 +124,15 @@ _FILLER_CHARACTERS = frozenset(
 # What an adjective or a verb of a question is about: words of names of columns.
 SENSES = {
     **dict.fromkeys(("cost", "costs", "expensive", "cheapest"), "price cost fee"),
-    **dict.fromkeys(("tall", "high", "tallest"), "height"),
+    **dict.fromkeys(("tall", "tallest"), "height"),
+    **dict.fromkeys(("high", "highest"), "height elevation altitude"),
+    **dict.fromkeys(("deep", "deepest"), "depth"),
     **dict.fromkeys(("long", "longest", "shortest"), "length duration"),
     **dict.fromkeys(("heavy", "heaviest", "lightest"), "weight mass"),
-    **{"old": "age", "far": "distance", "populous": "population", "when": "date"},
+    **dict.fromkeys(("old", "oldest", "youngest"), "age"),
+    **{"far": "distance", "populous": "population", "when": "date", "стоит": "цена стоимость"},
 }
+OF_ANY_NUMBER = ("highest",)  # says something without its sense
 _BRACKETED = re.compile(r"[(\[（].*?[)\]）]")
 _END = re.compile(r"[\s?？!！.。…]+$")
 

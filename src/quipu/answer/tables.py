@@ -13,7 +13,7 @@ from quipu.answer.passage_text import PassageText, Place, Span, join_chunks
 from quipu.answer.text_blocks import BlockKind, is_table_rule
 from quipu.model.graph import Chunk
 
-MAX_CONTEXT_CHARS = 300  # of the line above a table
+MAX_CAPTION_CHARS = 300  # a longer paragraph above a table is no caption
 MAX_NAME_CHARS = 80  # a longer cell of the first row is no name of a column
 MAX_ROWS = 5_000
 _ROW_END = re.compile(r"\n\f*")
@@ -30,7 +30,8 @@ class CellTable:
     """A table in a text: the names of its columns, its rows with as many cells, and where header and rows stand.
 
     `context` is what says what the table is about: the line above it, the headings, the title and the name of the
-    document. A table that is not whole may have further rows.
+    document. `caption` is that line alone, which may name the unit, or "". A table that is not whole may have further
+    rows.
     """
 
     passage: PassageText
@@ -39,6 +40,7 @@ class CellTable:
     header_span: Span
     row_spans: tuple[Span, ...]
     context: str
+    caption: str = ""
     is_whole: bool = True
 
     def column(self, index: int) -> list[str]:
@@ -152,6 +154,7 @@ def _table(passage: PassageText, first: int, last: int, earlier_header: str) -> 
         header_span=spans[0],
         row_spans=tuple(spans[1:]),
         context=_context(passage, first),
+        caption=_caption(passage, first),
     )
 
 
@@ -192,10 +195,18 @@ def _context(passage: PassageText, first: int) -> str:
     start = blocks[first].start
     chunk = next(chunk for place, chunk in reversed(passage.pieces) if place <= start)
     heading = blocks[first].heading
-    pieces = [chunk.title, passage.name, *chunk.headings]
+    pieces = [chunk.title, passage.name, *chunk.headings, _caption(passage, first)]
     if heading >= 0:
         pieces.append(text[blocks[heading].start : blocks[heading].end])
-    if first > 0 and blocks[first - 1].kind is BlockKind.PARAGRAPH:
-        above = text[blocks[first - 1].start : blocks[first - 1].end]
-        pieces.append(above if len(above) <= MAX_CONTEXT_CHARS else "")
     return "\n".join(filter(None, pieces))
+
+
+def _caption(passage: PassageText, first: int) -> str:
+    """Return the short paragraph or the heading just above a table; "" if there is neither."""
+    above = passage.blocks[first - 1] if first > 0 else None
+    if above is None or above.kind not in (BlockKind.PARAGRAPH, BlockKind.HEADING):
+        return ""
+    text = passage.text[above.start : above.end]
+    if above.kind is BlockKind.HEADING:
+        text = text.strip("#=-~ \n")
+    return " ".join(text.split()) if len(text) <= MAX_CAPTION_CHARS else ""

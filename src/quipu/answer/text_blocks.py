@@ -136,6 +136,18 @@ def rule_below(header: str) -> str:
     return " | ".join(["---"] * n_cells)
 
 
+def block_below(blocks: Sequence[TextBlock], below: int, chosen: int) -> int:
+    """Return the index of the block that may follow in the quote, 0 for none: a heading begins another subject."""
+    following = below + 1
+    if following == len(blocks):
+        return 0
+    if blocks[following].kind is BlockKind.LICENCE:
+        return 0
+    is_other_subject = blocks[following].kind is BlockKind.HEADING and following > chosen + 1
+    is_after_text = blocks[following].kind is BlockKind.HEADING and blocks[chosen].kind is not BlockKind.HEADING
+    return 0 if is_other_subject or is_after_text else following
+
+
 def is_table_rule(line: str) -> bool:
     """Return whether a line is the rule below the header of a table in Markdown."""
     return "-" in line and _ROW_RULE.fullmatch(line) is not None

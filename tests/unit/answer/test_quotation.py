@@ -51,6 +51,12 @@ def test_a_row_is_shown_with_the_header_of_its_table() -> None:
     assert quote.text == "| kind | price |\n| camel | 40 |"
 
 
+def test_a_header_is_shown_with_rows_below_it() -> None:
+    quote = _quotes("Which kind has which price?", passage_text(CAMELS))[0]
+    assert quote.text == "| kind | price |\n| horse | 12 |\n| camel | 40 |\n| donkey | 3 |"
+    assert "".join(piece for piece, _ in quote.shown_pieces()).splitlines()[1] == "--- | ---"
+
+
 def test_a_row_of_many_columns_is_shown_with_its_long_header_too() -> None:
     header = "| animal | " + " | ".join(f"price in the year {year}" for year in range(2001, 2013)) + " |"
     row = "| camel | " + " | ".join(str(n) for n in range(40, 52)) + " |"

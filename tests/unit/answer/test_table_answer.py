@@ -35,6 +35,13 @@ CHENGSHI = """| 城市 | 人口 | 面积 |
 | 上海 | 2487 | 6340 |
 | 天津 | 1387 | 11966 |
 """
+PEAKS = """| Peak | Country | Height (m) | Area |
+|---|---|---|---|
+| Monte Rosa | Switzerland | 4,634 | 30 |
+| Gran Paradiso | Italy | 4,061 | 25 |
+| Ortler | Italy | 3,905 | 18 |
+| Eiger | Switzerland | 3,967 | 12 |
+"""
 YEARS = """Budget of the museum
 
 | Part | 2019 | 2020 |
@@ -78,7 +85,15 @@ def _answer_of(
         (CHENGSHI, "哪个城市的人口最多？", "最大值 人口: 2487 · 城市: 上海"),
         (CHENGSHI, "人口的总和是多少？", "合计 人口: 6063"),
         (CHENGSHI, "人口超过2000的城市有多少个？", "行数 (人口 > 2000): 2"),
-        (YEARS, "What were the grants in 2020?", "2020 (Part = Grants): (5)"),
+        (CITIES, "Какая средняя площадь?", "Среднее Площадь, км²: 1046,33\n\nГорода"),
+        (YEARS, "What were the grants in 2020?", "2020 (Part = Grants): (5)\n\nBudget of the museum"),
+        (
+            PEAKS,
+            "What is the highest peak in Italy?",
+            "Highest Height (m) (Country = Italy): 4,061 · Peak: Gran Paradiso",
+        ),
+        (PEAKS, "How high is Monte Rosa?", "Height (m) (Peak = Monte Rosa): 4,634"),
+        (PEAKS, "For which peak is the area the smallest?", "Lowest Area: 12 · Peak: Eiger"),
     ],
 )
 def test_a_question_with_one_reading_is_computed(text: str, question: str, answer: str) -> None:
@@ -127,6 +142,7 @@ def test_a_question_that_asks_for_something_else_is_not_computed(text: str, ques
         "| Lamp | 5 |\n| of which red | 2 |\n| Sofa | 7 |",
         "| Lamp | 5 |\n| Lamp | 5 |\n| Sofa | 7 |",
         "| Lamp | 5 % |\n| Sofa | 7 % |",
+        "| Lamp | 0.05 |\n| Sofa | 0.07 |",  # shares
         "| Lamp | 5 | 6 |\n| Sofa | 7 | 8 |",  # cells without a column
     ],
 )
@@ -203,7 +219,7 @@ def test_a_table_that_is_cut_is_computed_whole_or_not_at_all() -> None:
     pieces = _cut(SALES, SALES.index("| South | Table"))
     computed = _answer_of("What is the highest price?", pieces[:1], pieces, ["Notes.md"])
     assert computed is not None
-    assert computed.text == "Highest Price (EUR): 2,000.00 · Product: Desk"
+    assert computed.text.startswith("Highest Price (EUR): 2,000.00 · Product: Desk")
     citations = list(computed.quote.passage.citations(computed.quote.spans, 1, ""))
     assert [citation.chunk_id for citation in citations] == ["c0", "c1"]
     assert all(SALES[citation.start : citation.end] == citation.quote for citation in citations)
@@ -271,6 +287,7 @@ def test_what_is_computed_is_what_the_cells_say(
     values = [value for _, material, value, _ in rows if group in ("", material)]
     total = sum(values, Decimal(0))
     assume(len(values) > 1 and not any(2 * value == total for value in values))
+    assume(word != "total" or any(abs(value) >= 1 for value in values))  # shares are not summed
     computed = _answer(f"What is the {word} weight{' of ' + group if group else ''}?", text)
     assert computed is not None
     naive = {"highest": max(values), "lowest": min(values), "total": total, "average": total / len(values)}[word]
