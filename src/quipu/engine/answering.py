@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -20,10 +21,12 @@ from quipu.engine.reopenable_view import (
 )
 from quipu.engine.status import DerivationStates, with_remedy
 from quipu.errors import QuipuError
-from quipu.model.answer import Answer, AnswerPiece, PieceSink
+from quipu.model.answer import Answer, AnswerPiece, Citation, PieceSink
 from quipu.model.chat import Role
+from quipu.model.document import DATE, VALID_FROM
 from quipu.model.evidence import Evidence, Hit, Timing
-from quipu.model.graph import Chunk, chunk_text
+from quipu.model.graph import Chunk, RelationMention, chunk_text
+from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query
 from quipu.model.results import RetrievedPassage
 from quipu.ports.providers import Embedder, Reranker, TextSink
@@ -89,6 +92,7 @@ async def _answer(query: Query, components: Components, states: DerivationStates
             result.query, result.evidence, result.view, components.context_tokenizer, timings=result.timings
         )
         documents = await documents_behind(answer_input, result.view) if query.names_documents else ()
+        dated = await _dated_pairs(result.view, [passage.chunk for passage in answer_input.packed.passages])
     answer_input = replace(answer_input, stale=(*map(with_remedy, answer_input.stale), *result.stale))
     llm = result.counter.llm(Role.ANSWER) if query.with_answer else None
     on_piece(AnswerPiece(stage="generate", n_passages=len(answer_input.packed.passages), documents=documents))
@@ -96,8 +100,49 @@ async def _answer(query: Query, components: Components, states: DerivationStates
         answer = await compose_answer(result.query, answer_input, llm=llm, on_text=on_text)
     if llm and answer.generator == EXTRACTIVE and answer.is_supported:
         _log.warning("the answer quotes passages, because the model %s wrote none", llm.identity)
-    trace = replace(answer.trace, n_calls=result.counter.n_calls)
+    notes = (*answer.trace.notes, *dated.notes(answer.citations))
+    trace = replace(answer.trace, n_calls=result.counter.n_calls, notes=notes)
     return replace(answer, usage=result.counter.meter.rows(), trace=trace)
+
+
+@dataclass(frozen=True, slots=True)
+class _DatedPairs:
+    """The pairs of entities that passages of differently dated documents state: their names, by chunk.
+
+    `dates` are those that the documents state, by id: since when what they say holds.
+    """
+
+    dates: Mapping[str, str]
+    names_by_chunk: Mapping[str, Collection[str]]
+
+    def notes(self, citations: Iterable[Citation]) -> tuple[str, ...]:
+        """Return a note for each pair that cited passages of different dates state."""
+        cited: dict[str, dict[int, str]] = defaultdict(dict)
+        for citation in citations:
+            for names in self.names_by_chunk.get(citation.chunk_id, ()):
+                cited[names][citation.number] = self.dates[citation.document_id]
+        return tuple(
+            f"sources of different dates state {names}: "
+            + ", ".join(f"[{number}] since {date}" for number, date in sorted(dates.items()))
+            for names, dates in sorted(cited.items())
+            if len(set(dates.values())) > 1
+        )
+
+
+async def _dated_pairs(view: ReadView, chunks: Sequence[Chunk]) -> _DatedPairs:
+    """Return the pairs that these chunks state, if their documents state different dates; else nothing is read."""
+    documents = await view.documents(sorted({chunk.document_id for chunk in chunks}))
+    dated = [document for document in documents if not document.metadata.keys().isdisjoint((VALID_FROM, DATE))]
+    dates = {document.id: document.holds_from for document in dated}
+    if len(set(dates.values())) < 2:
+        return _DatedPairs({}, {})
+    mentions = await view.mentions(RelationMention, [chunk.id for chunk in chunks if chunk.document_id in dates])
+    ids_by_chunk = {
+        chunk: {relation_id(mention.source, mention.target) for mention in stated} for chunk, stated in mentions.items()
+    }
+    relations = await view.relations(sorted(set().union(*ids_by_chunk.values())))
+    names = {relation.id: f"{relation.source_name} and {relation.target_name}" for relation in relations}
+    return _DatedPairs(dates, {chunk: {names[i] for i in ids & names.keys()} for chunk, ids in ids_by_chunk.items()})
 
 
 async def find_evidence(query: Query, components: Components, states: DerivationStates) -> Evidence:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from quipu.answer import best_snippets, copies_by_document
 from quipu.engine.conversations import Conversations
 from quipu.engine.past import Past
+from quipu.engine.statements import differing_statements, facts_of_chunks, statements_about
 from quipu.engine.status import preview_removal
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import Document, DocumentListing
-from quipu.model.graph import AliasMention, ClaimMention, Entity, EntityMention, RelationMention
+from quipu.model.graph import Entity
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter
 from quipu.model.results import (
@@ -186,7 +187,7 @@ def _not_kept(details: Document, what: str) -> NotFound:
 
 async def chunk(view: ReadView, chunk_id: str) -> ChunkFacts:
     """Return one chunk with all facts it states. Raises NotFound."""
-    facts = await _facts(view, [chunk_id])
+    facts = await facts_of_chunks(view, [chunk_id])
     if not facts:
         raise NotFound(f"There is no chunk {chunk_id!r}.", remedy="`quipu show document ID` lists chunk ids.")
     return facts[0]
@@ -208,9 +209,14 @@ async def entity(view: ReadView, name: str) -> EntityDetails:
     key = entity.key
     relations = sorted(await view.relations(entities=[key]), key=lambda relation: (-relation.weight, relation.id))
     counts = (await view.occurrences(OccurrenceKind.ENTITY, [key], MAX_LISTED)).get(key, {})
-    chunks = tuple((chunk, counts[chunk.id]) for chunk in await view.chunks(list(counts)))
-    claims = await view.claims(subjects=[key], k=MAX_LISTED)
-    return EntityDetails(entity=entity, relations=tuple(relations[:MAX_LISTED]), chunks=chunks, claims=tuple(claims))
+    facts = await facts_of_chunks(view, list(counts))
+    return EntityDetails(
+        entity=entity,
+        relations=tuple(relations[:MAX_LISTED]),
+        chunks=tuple((stated.chunk, counts[stated.chunk.id]) for stated in facts),
+        claims=tuple(await view.claims(subjects=[key], k=MAX_LISTED)),
+        differing=await differing_statements(view, facts, key),
+    )
 
 
 async def relation(view: ReadView, first: str, second: str) -> RelationDetails:
@@ -224,7 +230,9 @@ async def relation(view: ReadView, first: str, second: str) -> RelationDetails:
         raise NotFound(f"Nothing relates {first!r} to {second!r}.", remedy=remedy)
     identifier = relations[0].id
     chunk_ids = (await view.occurrences(OccurrenceKind.RELATION, [identifier], MAX_LISTED)).get(identifier, {})
-    return RelationDetails(relation=relations[0], chunks=tuple(await _facts(view, list(chunk_ids))))
+    facts = await facts_of_chunks(view, list(chunk_ids))
+    statements = await statements_about(view, facts, source, entity_key(second))
+    return RelationDetails(relation=relations[0], chunks=tuple(facts), statements=statements)
 
 
 def unique_ids(ids: str | Sequence[str]) -> tuple[str, ...]:
@@ -260,23 +268,6 @@ async def _unknown_document(view: ReadView, document_id: str) -> NotFound:
             ids = [document.id for document in await view.documents(listing=listing)]
             near = await asyncio.to_thread(get_close_matches, document_id, ids, n=3)
     return NotFound(f"There is no document {document_id!r}.", remedy=did_you_mean(near))
-
-
-async def _facts(view: ReadView, chunk_ids: Sequence[str]) -> list[ChunkFacts]:
-    entities = await view.mentions(EntityMention, chunk_ids)
-    relations = await view.mentions(RelationMention, chunk_ids)
-    aliases = await view.mentions(AliasMention, chunk_ids)
-    claims = await view.mentions(ClaimMention, chunk_ids)
-    return [
-        ChunkFacts(
-            chunk=chunk,
-            entities=tuple(entities.get(chunk.id, ())),
-            relations=tuple(relations.get(chunk.id, ())),
-            aliases=tuple(aliases.get(chunk.id, ())),
-            claims=tuple(claims.get(chunk.id, ())),
-        )
-        for chunk in await view.chunks(chunk_ids)
-    ]
 
 
 def did_you_mean(near: Sequence[str]) -> str:

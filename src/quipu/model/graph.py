@@ -173,6 +173,28 @@ class Claim:
     description: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedStatement:
+    """What a document says of two entities (their names), and since when and until when it holds.
+
+    `text` is its sentence at the characters [start, end) of the document, or what was read from the chunk there.
+    `differs_in` is what alone distinguishes it from a sentence of another document: "name" (of `other`), "negation",
+    "number" or "status" (of a claim); empty where no sentence has the same words.
+    """
+
+    entity: str
+    other: str
+    text: str
+    document_id: str
+    title: str
+    chunk_id: str
+    start: int
+    end: int
+    holds_from: str
+    holds_until: str = ""
+    differs_in: tuple[str, ...] = ()
+
+
 def chunk_text(title: str, header: str, text: str) -> str:
     """Return the text of a chunk that is searched and embedded: document title, table header, chunk text."""
     return "\n".join(part for part in (title, header, text) if part)

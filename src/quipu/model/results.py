@@ -8,7 +8,7 @@ from quipu.model.derivation import DerivationResult, DerivationState
 from quipu.model.document import Document
 from quipu.model.edit import RecordedEdit
 from quipu.model.evidence import Scored
-from quipu.model.graph import Chunk, Claim, Entity, Relation
+from quipu.model.graph import Chunk, Claim, DatedStatement, Entity, Relation
 from quipu.model.markdown import markdown_table
 from quipu.model.summary import SummaryFailure
 from quipu.model.usage import USD, UsageRow
@@ -301,23 +301,25 @@ class ChunkPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityDetails:
-    """An entity, its relations (largest weight first), its claims, and its chunks.
+    """An entity, its relations (largest weight first), its claims, and chunks with the number of occurrences.
 
-    `chunks` are the chunks that name the entity, with the number of occurrences, largest first.
+    `differing` are what these chunks say of it in the same words but for a detail: groups, the newest first.
     """
 
     entity: Entity
     relations: tuple[Relation, ...]
     chunks: tuple[tuple[Chunk, int], ...]
     claims: tuple[Claim, ...] = ()
+    differing: tuple[tuple[DatedStatement, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationDetails:
-    """A relation and the chunks that state it."""
+    """A relation, chunks that state it, and, if documents differ, what these say of the pair, the newest first."""
 
     relation: Relation
     chunks: tuple[ChunkFacts, ...]
+    statements: tuple[DatedStatement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,10 +365,7 @@ class RelationPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighbourPage:
-    """An entity and a page of its neighbours, each with the relation to it; the largest weight first, then by key.
-
-    `n_total` counts the neighbours on all pages. `cursor` is the argument `after` of the next page, "" at the end.
-    """
+    """An entity and a page of its neighbours with their relation: the heaviest, then by key. Counts as EntityPage."""
 
     entity: Entity
     neighbours: tuple[tuple[Relation, Entity], ...]

@@ -12,6 +12,7 @@ from quipu.engine import Quipu
 from quipu.model.answer import Answer, Citation
 from quipu.model.document import Document
 from quipu.model.evidence import Chain, ExplainedChunk
+from quipu.model.graph import DatedStatement
 from quipu.model.results import EntityDetails, NeighbourPage, RetrievedPassage
 
 MAX_CHARS = 20_000  # of one result as JSON; some clients drop longer ones
@@ -100,6 +101,7 @@ class CitedAnswer(ToolResult, frozen=True):
 class EntityFacts(ToolResult, frozen=True):
     """What the documents say about a name: relations, the most often stated first, and the documents that mention it.
 
+    `differing` are sentences, with dates, that documents have in the same words but for a name, number or negation.
     `cursor` asks for more relations; it is empty at the end.
     """
 
@@ -109,6 +111,7 @@ class EntityFacts(ToolResult, frozen=True):
     description: str
     relations: tuple[str, ...]
     n_relations: int
+    differing: tuple[str, ...]
     documents: tuple[str, ...]
     cursor: str
 
@@ -240,9 +243,17 @@ def entity_facts(page: NeighbourPage, details: EntityDetails) -> EntityFacts:
         description=beginning(page.entity.description, 4_000),
         relations=tuple(lines),
         n_relations=page.n_total,
+        differing=_first_lines([_dated(statement) for group in details.differing for statement in group], 2_000),
         documents=_first_lines(documents, 2_000),
         cursor=page.cursor,
     )
+
+
+def _dated(statement: DatedStatement) -> str:
+    """Return a statement as a line: since when it holds, until when if it ends, its document and its text."""
+    until = f" until {statement.holds_until}" if statement.holds_until else ""
+    where = one_line(statement.document_id, _MAX_NAME_CHARS)
+    return f"{statement.holds_from[:10]}{until}, {where}: {one_line(statement.text, _MAX_LINE_CHARS)}"
 
 
 def document_line(link: Link, document: Document) -> DocumentLine:

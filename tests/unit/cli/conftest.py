@@ -34,7 +34,16 @@ from quipu.model.evidence import (
     Trace,
 )
 from quipu.model.extraction import ExtractionExample, Ontology, RelationRule, TypeRule
-from quipu.model.graph import Chunk, Claim, ClaimMention, Entity, EntityMention, Relation, RelationMention
+from quipu.model.graph import (
+    Chunk,
+    Claim,
+    ClaimMention,
+    DatedStatement,
+    Entity,
+    EntityMention,
+    Relation,
+    RelationMention,
+)
 from quipu.model.query import Filter, Query
 from quipu.model.results import (
     AddResult,
@@ -96,6 +105,22 @@ CLAIM = ClaimMention(
     status="suspected",
     dates="1946",
     description="It is said that she praised it.\x1b[31m [bold]",
+)
+STATED = tuple(
+    DatedStatement(
+        entity="Alice Kober",
+        other="Brooklyn College",
+        text=f"Alice Kober taught {n} classes at Brooklyn College.\x1b[31m",
+        document_id=f"{year}.md",
+        title="",
+        chunk_id="c0ffee",
+        start=0,
+        end=9,
+        holds_from=f"{year}-01-01T12:00:00",
+        holds_until="1950" * (year == 1946),
+        differs_in=("number",),
+    )
+    for year, n in ((1946, 7), (1940, 5))
 )
 SEEN = Claim(
     id="c0ffee:0",
@@ -477,11 +502,13 @@ class FakeEngine:
         return ChunkFacts(chunk=CHUNK, entities=(MENTION,), relations=(SAID,), claims=(CLAIM,))
 
     async def entity(self, name: str, *, as_of: str) -> EntityDetails:
-        return EntityDetails(entity=KOBER, relations=(TAUGHT,), chunks=((CHUNK, 2),), claims=(SEEN,))
+        return EntityDetails(
+            entity=KOBER, relations=(TAUGHT,), chunks=((CHUNK, 2),), claims=(SEEN,), differing=(STATED,)
+        )
 
     async def relation(self, first: str, second: str, *, as_of: str) -> RelationDetails:
         self.calls.append(("relation", first, second))
-        return RelationDetails(relation=TAUGHT, chunks=(ChunkFacts(chunk=CHUNK),))
+        return RelationDetails(relation=TAUGHT, chunks=(ChunkFacts(chunk=CHUNK),), statements=STATED)
 
     async def report(self, report_id: str) -> ReportDetails:
         self.calls.append(("report", report_id))

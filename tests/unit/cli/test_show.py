@@ -39,6 +39,22 @@ def test_an_entity_is_shown_with_the_claims_about_it_and_where_they_are(cli: Cli
     assert cli("show", "entity", "Alice Kober", "--json").json["claims"] == [_SEEN]
 
 
+@pytest.mark.parametrize("what", [("entity", "Alice Kober"), ("relation", "Alice Kober", "Brooklyn College")])
+def test_what_documents_say_differently_is_shown_with_since_and_until_when_it_holds(
+    cli: Cli, what: tuple[str, ...]
+) -> None:
+    out = cli("show", *what).out
+    newer, older = (re.search(pattern, out) for pattern in (r"1946-01-01 +1950 +1946\.md", r"1940-01-01 +1940\.md"))
+    assert newer and older and newer.start() < older.start()
+    assert "\x1b" not in out
+    shown = cli("show", *what, "--json").json
+    (group,) = shown["differing"] if what[0] == "entity" else (shown["statements"],)
+    assert [(statement["document_id"], statement["differs_in"]) for statement in group] == [
+        ("1946.md", ["number"]),
+        ("1940.md", ["number"]),
+    ]
+
+
 def test_a_report_is_shown_with_its_place_text_entities_passages_and_what_is_around_it(
     cli: Cli, engine: FakeEngine
 ) -> None:

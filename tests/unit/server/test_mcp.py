@@ -119,6 +119,19 @@ async def test_a_document_is_searched_fetched_and_cited(kb: Quipu) -> None:
         assert part["text"] == LETTER[source["start"] :]
 
 
+async def test_sentences_that_differ_in_a_detail_come_with_their_dates(tmp_path: Path) -> None:
+    async with quipu.open(tmp_path / "kb") as kb:
+        for year, fee in ((2021, 100), (2023, 120)):
+            text = f"Ada Lovelace paid Mary Somerville {fee} pounds."
+            await kb.add_text(text, id=f"{year}.md", metadata={"valid_from": str(year), "valid_until": str(year + 5)})
+        async with in_process(kb) as client:
+            entity = content(await client.call_tool("entity", {"name": "Ada Lovelace"}))
+    assert entity["differing"] == [
+        "2023 until 2028, 2023.md: Ada Lovelace paid Mary Somerville 120 pounds.",
+        "2021 until 2026, 2021.md: Ada Lovelace paid Mary Somerville 100 pounds.",
+    ]
+
+
 async def test_a_long_result_comes_in_parts_that_fit(kb: Quipu) -> None:
     async with in_process(kb) as client:
         parts: list[str] = []

@@ -85,6 +85,16 @@ interface EntityDetails {
   entity: Entity;
   chunks: [Chunk, number][];
   claims: { id: string; description: string }[];
+  differing: DatedStatement[][];
+}
+
+interface DatedStatement {
+  text: string;
+  document_id: string;
+  start: number;
+  end: number;
+  holds_from: string;
+  holds_until: string;
 }
 
 function EntityView({ name }: { name: string }) {
@@ -93,7 +103,7 @@ function EntityView({ name }: { name: string }) {
   const changed = () => setN(n + 1);
   return (
     <Await from={loaded}>
-      {({ entity, chunks, claims }) => (
+      {({ entity, chunks, claims, differing }) => (
         <div class="entity">
           <h1 dir="auto">{entity.name}</h1>
           <Facts
@@ -141,6 +151,7 @@ function EntityView({ name }: { name: string }) {
                   </ul>
                 </section>
               )}
+              <Differing groups={differing} />
               <Duplicates entity={entity} n={n} changed={changed} />
               <EditHistory entity={entity.key} n={n} changed={changed} />
             </div>
@@ -148,6 +159,31 @@ function EntityView({ name }: { name: string }) {
         </div>
       )}
     </Await>
+  );
+}
+
+/** What documents say in the same words but for a name, a number or a negation, with since when and until when it holds. */
+function Differing({ groups }: { groups: DatedStatement[][] }) {
+  if (groups.length === 0) return null;
+  return (
+    <section>
+      <h2>{t("entity.differing")}</h2>
+      {groups.map((group) => (
+        <ul key={`${group[0]!.document_id} ${group[0]!.start}`}>
+          {group.map((statement) => (
+            <li key={`${statement.document_id} ${statement.start}`}>
+              <span class="small">
+                {statement.holds_from.slice(0, 10)} – {statement.holds_until || "…"}
+              </span>{" "}
+              <span dir="auto">{statement.text}</span>{" "}
+              <a class="small" href={citedAt(statement)}>
+                <DocumentId id={statement.document_id} />
+              </a>
+            </li>
+          ))}
+        </ul>
+      ))}
+    </section>
   );
 }
 

@@ -15,7 +15,7 @@ from quipu.cli.options import QuipuGroup, as_of_option, command_line, with_engin
 from quipu.cli.output import emit, named, one_line, print_table, styled, table
 from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
-from quipu.model.graph import Chunk, Claim, ClaimMention, Relation
+from quipu.model.graph import Chunk, Claim, ClaimMention, DatedStatement, Relation
 from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails, ReportDetails
 from quipu.text.formatting import format_count
 
@@ -192,6 +192,9 @@ def _render_entity(console: Console, details: EntityDetails) -> None:
     )
     _print_relations(console, details.relations, entity.key)
     _print_claims(console, "chunk", [(claim.chunk_id, claim) for claim in details.claims])
+    groups = details.differing[:_MAX_ROWS]
+    _print_statements(console, "The same words in different documents, but for a detail", groups)
+    _print_rest(console, len(details.differing), "difference")
     passages = table("times", "document", "chunk", "text", right=["times"], ids=["document", "chunk"], title="Named in")
     for chunk, count in details.chunks[:_MAX_ROWS]:
         passages.add_row(str(count), styled(chunk.document_id), chunk.id, styled(one_line(chunk.text, _EXCERPT_CELLS)))
@@ -228,6 +231,23 @@ def _print_claims(console: Console, first: str, claims: Sequence[tuple[str, Clai
     _print_rest(console, len(claims), "claim")
 
 
+def _print_statements(console: Console, title: str, groups: Sequence[Sequence[DatedStatement]]) -> None:
+    """Print what documents say of a pair of entities; a line divides the groups of statements with the same words."""
+    listing = table("since", "until", "document", "statement", "differs in", ids=["document"], title=title)
+    for group in groups:
+        for statement in group:
+            listing.add_row(
+                statement.holds_from[: len("2019-03-31")],
+                statement.holds_until,
+                named(statement.document_id),
+                styled(one_line(statement.text, _EXCERPT_CELLS)),
+                ", ".join(statement.differs_in),
+            )
+        listing.add_section()
+    if groups:
+        print_table(console, listing)
+
+
 def _render_relation(console: Console, details: RelationDetails) -> None:
     relation = details.relation
     console.print(styled(f"{relation.source_name} and {relation.target_name}", "bold"))
@@ -236,6 +256,9 @@ def _render_relation(console: Console, details: RelationDetails) -> None:
     if relation.description:
         console.print(styled(relation.description))
     console.print(f"weight {relation.weight:g}, {format_count(relation.n_mentions, 'mention')}")
+    statements = details.statements[:_MAX_ROWS]
+    _print_statements(console, "What documents say of the two, newest first", [statements] if statements else [])
+    _print_rest(console, len(details.statements), "statement")
     for facts in details.chunks[:_MAX_ROWS]:
         console.print()
         _print_chunk_head(console, facts.chunk)
