@@ -137,7 +137,7 @@ def figures(sources: Sequence[Source]) -> Iterator[Figure]:
     relational = [source.name for source in sources if source.folder == "quipu.stores.relational"]
     relational = [name for name in relational if name != "quipu.stores.relational"]
     yield Figure(
-        name="modules of stores/relational", value=len(relational), goal=25, ceiling=33, members=tuple(relational)
+        name="modules of stores/relational", value=len(relational), goal=25, ceiling=34, members=tuple(relational)
     )
     methods = store_methods(sources)
     yield Figure(name="methods behind the store port", value=len(methods), goal=50, members=methods)

@@ -271,5 +271,6 @@ class BlockingQuipu:
     backup = _blocking(Quipu.backup)
     status = _blocking(Quipu.status)
     verify = _blocking(Quipu.verify)
+    repair = _blocking(Quipu.repair)
     damage = _blocking(Quipu.damage)
     dump = _iterating(Quipu.dump)

@@ -123,7 +123,8 @@ class Delta:
     removal jobs; a job that was replaced because its document was added again removes nothing. A summary is written
     only if its descriptions are still current. `drop` are names of derivations to delete with all their data. `usage`
     is added to the existing counts. `rebuild_text` builds full text and links again from the chunks, with the tokenizer
-    of this version. `edits` hold from now on, after those of earlier commits. `undo` are the ids of edits that hold no
+    of this version. `repair` builds all that the store derives from facts again, and drops derivations and vectors with
+    damaged rows. `edits` hold from now on, after those of earlier commits. `undo` are the ids of edits that hold no
     longer; unknown ids, and those of edits that are undone already, are ignored. `at` is the time of the change, with
     its zone; None: now.
     """
@@ -150,6 +151,7 @@ class Delta:
     vectors: Sequence[VectorRow] = ()
     usage: Sequence[UsageRow] = ()
     rebuild_text: bool = False
+    repair: bool = False
     at: datetime | None = None
 
 

@@ -95,3 +95,23 @@ class DerivationResult:
     failed: tuple[tuple[str, str], ...] = ()
     stopped: str = ""
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairResult:
+    """What a repair did, in words; if there are `faults` in facts or `losses` of facts, it changed nothing.
+
+    `repaired` are the differences that there were, `left` those that there are. `stopped` says why the refresh that
+    followed ended early, "" if it did not.
+    """
+
+    faults: tuple[str, ...] = ()
+    losses: tuple[str, ...] = ()
+    repaired: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    stopped: str = ""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the index equals what its facts give."""
+        return not (self.faults or self.losses or self.left)

@@ -388,11 +388,10 @@ class Store(ReplyCache, Protocol):
         """
         ...
 
-    async def verify(self, *, files_only: bool = False) -> list[str]:
-        """Recompute every fold, link and count from the facts. Return the differences as messages (none: correct).
-
-        The errors that the database finds in its files come first; `files_only` returns these alone, which is faster.
-        """
+    async def verify(
+        self, *, files_only: bool = False, facts_only: bool = False, losses_only: bool = False
+    ) -> list[str]:
+        """Recompute folds, links and counts; return the differences (none: correct), or only those of one kind."""
         ...
 
     async def close(self) -> None:

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from quipu.engine import Quipu
 from quipu.ingest.sources import text_source
-from quipu.model.derivation import DerivationState
+from quipu.model.derivation import DerivationState, RepairResult
 from quipu.model.document import PurgeResult
 from quipu.model.tuning import TuningResult
 from quipu.model.usage import Estimate
@@ -109,6 +109,12 @@ async def verify(kb: Quipu, *, files_only: bool = False) -> CheckResult:
     return CheckResult(differences=tuple(await (kb.damage() if files_only else kb.verify())))
 
 
+@operation("POST", f"{WORKSPACE}/repair", Permission.ADMIN)
+async def repair(kb: Quipu, *, accept_losses: bool = False) -> RepairResult:
+    """Build everything again that is derived from facts; if facts are damaged or missing, only say which."""
+    return await kb.repair(accept_losses=accept_losses)
+
+
 @operation("GET", f"{WORKSPACE}/dump", Permission.ADMIN, media_type="application/jsonl")
 async def dump(kb: Quipu) -> Response:
     """Return the canonical state as JSON lines: equal documents give equal bytes."""
@@ -149,5 +155,5 @@ def _without_path(setting: EffectiveSetting) -> EffectiveSetting:
 
 
 OPERATIONS = operations_of(
-    estimate, tune, resume, plan, drop_derivation, reembed, purge, verify, dump, download_backup, list_settings
+    estimate, tune, resume, plan, drop_derivation, reembed, purge, verify, repair, dump, download_backup, list_settings
 )

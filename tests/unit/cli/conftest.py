@@ -16,7 +16,7 @@ from quipu.model.chat import TokenCount
 from quipu.model.chunking import Chunking
 from quipu.model.cluster import Cluster, ClusterReport, Finding, Hierarchy
 from quipu.model.delta import ChunkFacts
-from quipu.model.derivation import DerivationState, Freshness, RefreshCost
+from quipu.model.derivation import DerivationState, Freshness, RefreshCost, RepairResult
 from quipu.model.document import Document, DocumentListing, DocumentStatus, Metadata, PurgeResult, SourceDocument
 from quipu.model.event import Event, Progress
 from quipu.model.evidence import (
@@ -348,6 +348,7 @@ class FakeEngine:
     models: tuple[tuple[str, str], ...] = ()
     answer_usage: tuple[UsageRow, ...] = ()
     differences: list[str] = field(default_factory=list)
+    repairs: RepairResult = field(default_factory=lambda: RepairResult(repaired=("a", "b")))
     is_interrupted: bool = False
     jobs: tuple[tuple[str, int], ...] = (("failed", 1), ("queued", 4))
     stale: tuple[str, ...] = ()
@@ -540,6 +541,10 @@ class FakeEngine:
 
     async def verify(self) -> list[str]:
         return self.differences
+
+    async def repair(self, *, accept_losses: bool, on_event: Callable[[Event], None]) -> RepairResult:
+        self.calls.append(("repair", accept_losses))
+        return self.repairs
 
     async def purge(self, *, before: str, dry_run: bool) -> PurgeResult:
         return PurgeResult(n_rows=7)

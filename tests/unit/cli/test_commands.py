@@ -12,6 +12,7 @@ from quipu.cli.asking import parse_condition
 from quipu.cli.commands.add import parse_metadata
 from quipu.errors import Unavailable
 from quipu.model.chunking import Chunking
+from quipu.model.derivation import RepairResult
 from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus, SourceDocument
 from quipu.model.query import Condition, Filter, Turn
 from quipu.model.results import UNREAD, AddResult, SearchResult
@@ -361,6 +362,21 @@ def test_verify_ends_with_1_where_something_differs(cli: Cli, engine: FakeEngine
     ran = cli("verify")
     assert ran.code == 1
     assert "the facts say 3" in ran.out
+
+
+def test_a_repair_says_what_it_did_and_what_to_do_about_damaged_facts(cli: Cli, engine: FakeEngine) -> None:
+    ran = cli("verify", "--repair")
+    assert (ran.code, ran.out) == (0, "Sound: everything derived was built again (2 differences repaired).\n")
+    engine.repairs = RepairResult(faults=("chunk at rid 1: it differs (document 'a.md')",), losses=("entity 'x'",))
+    ran = cli("verify", "--repair", "--accept-losses")
+    out = " ".join(ran.out.split())
+    assert ran.code == 1
+    assert "(document 'a.md') entity 'x' 1 damaged fact and 1 sign that facts are missing" in out
+    assert "nothing was changed. Remove the documents that are named (`quipu remove`), add them again" in out
+    engine.repairs = RepairResult(left=("vector x: missing",), stopped="the budget is spent")
+    assert cli("verify", "--repair").out == "vector x: missing\n1 difference left: the budget is spent.\n"
+    assert engine.calls == [("repair", False), ("repair", True), ("repair", False)]
+    assert "--accept-losses needs --repair" in cli("verify", "--accept-losses").err
 
 
 def test_dump_prints_the_lines_as_they_are(cli: Cli) -> None:

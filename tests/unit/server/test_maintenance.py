@@ -74,6 +74,8 @@ async def test_a_derivation_is_planned_computed_and_dropped(client: httpx.AsyncC
 async def test_the_index_is_checked_and_dumped(client: httpx.AsyncClient) -> None:
     assert (await client.post(f"{KB}/verify")).json() == {"differences": []}
     assert (await client.post(f"{KB}/verify?files_only=true")).json() == {"differences": []}
+    repaired = {"faults": [], "losses": [], "repaired": [], "left": [], "stopped": ""}
+    assert (await client.post(f"{KB}/repair?accept_losses=true")).json() == repaired
     lines = (await client.get(f"{KB}/dump")).text.splitlines()
     assert all(json.loads(line) for line in lines)
     archive = await client.get(f"{KB}/backup")

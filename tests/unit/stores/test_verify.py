@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from quipu.errors import Corrupt, QuipuError
-from quipu.model.delta import ChunkSentences, Delta, SynonymPair, SynonymUpdate
+from quipu.model.delta import ChunkSentences, Delta, DocumentFacts, SynonymPair, SynonymUpdate
 from quipu.model.derivation import DerivationRecord
 from quipu.model.graph import EntityMention, RelationMention
 from quipu.ports.store import ReadView, VectorSpace
-from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, summarise
+from quipu.testing.contract.steps import DIMENSION, MODEL, dump, embed, publish, summarise
 from quipu.testing.facts import claim, document, entity, passage, relation
 from tests.unit.stores.opening import fill, open_index
 
@@ -154,9 +154,7 @@ _SUMMARY_FAULTS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("fault", _SUMMARY_FAULTS)
-async def test_tampering_with_summaries_is_found_and_named(database: Path, fault: str) -> None:
-    statement, words = _SUMMARY_FAULTS[fault]
+def _much_described() -> DocumentFacts:
     said = [
         passage(
             f"Acre {n}",
@@ -166,8 +164,14 @@ async def test_tampering_with_summaries_is_found_and_named(database: Path, fault
         )
         for n in range(9)
     ]
+    return document("a", *said)
+
+
+@pytest.mark.parametrize("fault", _SUMMARY_FAULTS)
+async def test_tampering_with_summaries_is_found_and_named(database: Path, fault: str) -> None:
+    statement, words = _SUMMARY_FAULTS[fault]
     async with open_index(database) as store:
-        await publish(store, document("a", *said))
+        await publish(store, _much_described())
         assert len(await summarise(store)) == 2
         assert await store.verify() == []
     await assert_named(database, statement, words)
@@ -208,8 +212,8 @@ async def test_a_claim_about_an_entity_that_is_not_there_is_found(database: Path
         connection.execute(f"UPDATE claim_mention SET {column} = 99")
     async with open_index(database) as store:
         assert await store.verify() == [
-            "claim_mention at chunk 1, ordinal 0: it differs from its checksum",
-            "claim 0 of chunk row 1: one of its entities does not exist",
+            "claim_mention at chunk 1, ordinal 0: it differs from its checksum (document 'a')",
+            "claim 0 of chunk row 1: one of its entities does not exist (document 'a')",
         ]
 
 
@@ -323,6 +327,67 @@ async def test_building_full_text_anew_cures_full_text_names_and_links(database:
         assert await store.verify() != []
         await store.commit(Delta(rebuild_text=True))
         assert await store.verify() == []
+
+
+# What no rebuild can know: a fault of facts. Every other one is repaired.
+_OF_FACTS = frozenset(
+    [
+        *("an entity's key", "an entity gone", "a relation gone", "a relation's ends swapped", "a mention gone"),
+        *("a mention's surface", "a relation's mention gone", "the rank of a description", "a chunk's text"),
+        *("a chunk's span", "a chunk of no document", "a mention's span", "a chunk's place twice"),
+        *(
+            "what a chunk's vector stands for",
+            "a document's status",
+            "a document's content hash",
+            "a chunk's text hash",
+        ),
+        *("a chunk's input hash", "a relation mention's direction", "an alias as written", "a checksum"),
+        *("an alias of no entity",),
+    ]
+)
+
+
+def _lines(database: Path) -> list[str]:
+    with closing(sqlite3.connect(database)) as connection:
+        return [line for line in connection.iterdump() if "'sqlite_" not in line]
+
+
+@pytest.mark.parametrize("fault", _FAULTS)
+async def test_a_repair_restores_the_same_state_or_names_a_fault_of_facts(database: Path, fault: str) -> None:
+    async with open_index(database) as store:
+        await fill(store)
+        sound = await dump(store)
+        assert [*await store.verify(facts_only=True), *await store.verify(losses_only=True)] == []
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(_FAULTS[fault][0])
+    damaged = _lines(database)
+    async with open_index(database) as store:
+        faults = [*await store.verify(facts_only=True), *await store.verify(losses_only=True)]
+        assert bool(faults) == (fault in _OF_FACTS), faults
+        if faults:
+            assert any("document" in message and ("'a.md'" in message or "'b.md'" in message) for message in faults)
+            assert _lines(database) == damaged
+        else:
+            await store.commit(Delta(repair=True))
+            await embed(store)
+            assert await store.verify() == []
+            assert await dump(store) == sound
+
+
+@pytest.mark.parametrize("fault", [fault for fault in _SUMMARY_FAULTS if fault != "a description changed"])
+async def test_a_repair_writes_damaged_summaries_again(database: Path, fault: str) -> None:
+    async with open_index(database) as store:
+        await publish(store, _much_described())
+        await summarise(store)
+        sound = await dump(store)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(_SUMMARY_FAULTS[fault][0])
+    async with open_index(database) as store:
+        assert await store.verify(facts_only=True) == []
+        await store.commit(Delta(repair=True))
+        await summarise(store)
+        assert await store.verify() == []
+        assert await dump(store) == sound
 
 
 _LIKENESS_FAULTS = {

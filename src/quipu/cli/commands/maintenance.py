@@ -10,6 +10,7 @@ from rich.console import Console
 from quipu.cli.options import QuipuCommand, budget_option, load_settings, parse_date, with_engine
 from quipu.cli.output import emit, named, styled
 from quipu.cli.progress import progress
+from quipu.model.derivation import RepairResult
 from quipu.model.document import PurgeResult
 from quipu.text.formatting import format_count
 from quipu.text.unicode import clean_json
@@ -20,26 +21,61 @@ if TYPE_CHECKING:
 _MAX_VERSIONS = 20
 
 
-@click.command("verify", cls=QuipuCommand, examples=("quipu verify", "quipu verify --json"))
-def verify() -> int:
+@click.command("verify", cls=QuipuCommand, examples=("quipu verify", "quipu verify --repair", "quipu verify --json"))
+@click.option("--repair", "is_repair", is_flag=True, help="Build everything derived again, if the facts are sound.")
+@click.option("--accept-losses", is_flag=True, help="With --repair: drop what is left of facts that are missing.")
+@budget_option
+def verify(is_repair: bool, accept_losses: bool, budget: str | None) -> int:
     """Recompute every derivation and compare it with the index.
 
     No model is called. The exit code is 1 if anything differs.
+
+    With --repair, everything that is derived is built again from the facts: graph, full text, links, vectors, and
+    summaries and reports that are damaged, which may call a model. If facts are damaged or missing (what was read from
+    a document, or an edit), nothing is changed: they are listed with the documents concerned. Remove these and add them
+    again. Then --accept-losses drops what is left of missing facts; it accepts no damaged ones.
     """
-    differences = with_engine(lambda engine: engine.verify())
-    emit(differences, _render_verify)
-    return 1 if differences else 0
+    if accept_losses and not is_repair:
+        raise click.UsageError("--accept-losses needs --repair.")
+    settings = load_settings(budget=budget)
+    if not is_repair:
+        differences = with_engine(lambda engine: engine.verify(), settings)
+        emit(differences, _render_verify)
+        return 1 if differences else 0
+    with progress() as on_event:
+        result = with_engine(lambda engine: engine.repair(accept_losses=accept_losses, on_event=on_event), settings)
+    emit(result, _render_repair)
+    return 0 if result.is_sound else 1
 
 
 def _render_verify(console: Console, differences: list[str]) -> None:
     for difference in differences:
         console.print(styled(difference, "red"))
     if differences:
-        console.print(
-            f"{format_count(len(differences), 'difference')}. `quipu refresh --rebuild` rebuilds full text and links."
-        )
+        n = format_count(len(differences), "difference")
+        console.print(f"{n}. `quipu verify --repair` builds everything derived again, or names damaged facts.")
     else:
         console.print("Sound: every derivation equals what the facts give.", style="green")
+
+
+def _render_repair(console: Console, result: RepairResult) -> None:
+    for message in (*result.faults, *result.losses, *result.left):
+        console.print(styled(message, "red"))
+    if result.faults or result.losses:
+        faults, losses = format_count(len(result.faults), "damaged fact"), format_count(len(result.losses), "sign")
+        console.print(
+            f"{faults} and {losses} that facts are missing; nothing can compute these, and nothing was changed. "
+            "Remove the documents that are named (`quipu remove`), add them again (`quipu add`), and repeat the repair "
+            "with --accept-losses. Or restore a backup (`quipu restore`)."
+        )
+    elif result.left:
+        reason = f": {result.stopped}" if result.stopped else ""
+        console.print(f"{format_count(len(result.left), 'difference')} left{reason}.")
+    else:
+        repaired = format_count(len(result.repaired), "difference")
+        console.print(f"Sound: everything derived was built again ({repaired} repaired).", style="green")
+        if result.stopped:
+            console.print(f"Something is still stale: {result.stopped}")
 
 
 @click.command("dump", cls=QuipuCommand, examples=("quipu dump > before.jsonl", "quipu dump | sha256sum"))

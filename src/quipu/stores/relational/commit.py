@@ -25,11 +25,13 @@ from quipu.stores.relational import (
     history,
     jobs,
     mentions,
+    repair,
     replies,
     segments,
     summaries,
     text_index,
     vector_writes,
+    verify,
 )
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import ChunkChanges, CommitStamp
@@ -109,9 +111,7 @@ def apply(snapshot: Snapshot, bloom: BloomFilter, delta: Delta, at: datetime) ->
     n_outdated += _write_derivations(connection, backend, delta, revision)
     vector_writes.write(connection, delta.vectors)
     replies.add_usage(connection, backend, delta.usage)
-    if delta.rebuild_text:
-        change_log.forget_before(connection, revision)
-        text_index.rebuild(connection, analyzer, bloom)
+    _rebuild(snapshot, bloom, delta, revision)
     return CommitResult(
         revision=revision,
         cancelled=cancelled,
@@ -121,6 +121,15 @@ def apply(snapshot: Snapshot, bloom: BloomFilter, delta: Delta, at: datetime) ->
         edits=edit_changes.new,
         undone=edit_changes.undone,
     )
+
+
+def _rebuild(snapshot: Snapshot, bloom: BloomFilter, delta: Delta, revision: int) -> None:
+    """Build again what the change asks for: full text with links, or everything."""
+    if delta.rebuild_text:
+        change_log.forget_before(snapshot.connection, revision)
+        text_index.rebuild(snapshot.connection, snapshot.analyzer, bloom)
+    if delta.repair:
+        repair.rebuild(snapshot, bloom, revision)
 
 
 def _requeue(connection: Connection, delta: Delta) -> tuple[tuple[str, ...], int]:
@@ -211,7 +220,8 @@ def _write_derivations(connection: Connection, backend: Backend, delta: Delta, r
 
     Sentences and synonyms are ignored unless their derivation is kept up to date.
     """
-    lonely, vectors = _drop_derivations(connection, delta.drop, revision)
+    broken = verify.broken_derivations(connection) if delta.repair else []
+    lonely, vectors = _drop_derivations(connection, [*delta.drop, *broken], revision)
     change_log.write_derivation_records(connection, delta.derivations)
     if delta.partition is not None:
         robbed, dropped = cluster_writes.write_partition(connection, delta.partition)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import sqlalchemy as sa
 from pydantic import TypeAdapter
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
 from quipu.errors import InvalidInput
 from quipu.model.conversation import ConversationDetails, SavedAnswer, SavedConversation, SavedExchange
@@ -94,10 +94,14 @@ def _quoting(connection: Connection, documents: Collection[int]) -> list[int]:
 
 def conversation_differences(connection: Connection) -> Iterator[str]:
     """Yield the answers that are linked to a document which does not exist, or which are themselves gone."""
-    is_lost = _l.document.not_in(select(s.document.c.rid)) & (_l.document != _ANY_DOCUMENT)
-    has_no_answer = _l.exchange.not_in(select(_e.rid).where(_e.answer.is_not(None)))
-    for row in connection.execute(select(exchange_document).where(is_lost | has_no_answer)):
+    for row in connection.execute(select(exchange_document).where(is_lost())):
         yield f"the answer {row.exchange} of a conversation quotes the document {row.document}: one of them is gone"
+
+
+def is_lost() -> ColumnElement[bool]:
+    """Return the condition that a link of an answer to a document has lost one of them."""
+    has_no_document = _l.document.not_in(select(s.document.c.rid)) & (_l.document != _ANY_DOCUMENT)
+    return has_no_document | _l.exchange.not_in(select(_e.rid).where(_e.answer.is_not(None)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class ChunkChanges:
     def update(self, old: Row[Any], old_title: str, facts: ChunkFacts, words: ChunkWords) -> None:
         """Note a chunk that stays. Its mentions are replaced if the extractor's input changed, or if either failed."""
         if (old_title, old.header) != (words.title, words.header):
-            self.reworded.append((_words(old, old_title), words))
+            self.reworded.append((ChunkWords(old.rid, old_title, old.header, old.text), words))
         if old.ordinal != facts.chunk.ordinal:
             self.reordered.append(old.rid)
         if old.input_hash != facts.chunk.input_hash or old.error or facts.chunk.error:
@@ -93,7 +93,7 @@ class ChunkChanges:
 
     def remove(self, old: Row[Any], old_title: str) -> None:
         """Note a chunk that is removed."""
-        self.removed.append(_words(old, old_title))
+        self.removed.append(ChunkWords(old.rid, old_title, old.header, old.text))
         self.retracted_chunks.append(old.rid)
         self.vectors.moved(VectorSpace.CHUNK, old.vector_hash, "")
 
@@ -356,12 +356,8 @@ def _chunk_row(chunk: Chunk) -> dict[str, Any]:
     }
 
 
-def _words(row: Row[Any], title: str) -> ChunkWords:
-    return ChunkWords(row.rid, title, row.header, row.text)
-
-
 def content_differences(connection: Connection) -> Iterator[str]:
-    """Compare the kept contents with their hashes, with the documents that keep them, and texts with their chunks."""
+    """Compare kept contents with their hashes, with the documents that keep them, and texts with their chunks."""
     k, p = s.document_content.c, s.content_part.c
     uses = connection.execute(
         select(s.document.c.id, k.document, k.kind, k.hash)
@@ -369,7 +365,10 @@ def content_differences(connection: Connection) -> Iterator[str]:
         .order_by(k.document, k.kind)
     ).all()
     stored = set(connection.execute(select(p.hash).distinct()).scalars())
-    yield from (f"content {unused}: no document keeps it" for unused in sorted(stored - {use.hash for use in uses}))
+    without = select(s.document.c.id).where(s.document.c.rid.not_in(select(k.document))).limit(10)
+    if unused := sorted(stored - {use.hash for use in uses}):
+        names = sorted(connection.execute(without).scalars())
+        yield from (f"content {content}: no document keeps it, perhaps one of {names}" for content in unused)
     is_intact = {content_hash: _is_intact(connection, content_hash) for content_hash in sorted(stored)}
     for use in uses:
         name = f"document {use.id!r}: its {'text' if use.kind == TEXT_KIND else 'original'}"

@@ -324,13 +324,28 @@ def unedited_records(connection: Connection) -> Iterator[dict[str, Any]]:
         yield {"chunk": row.id, **asdict(_decode_statements(row.payload))}
 
 
+def key_differences(connection: Connection) -> Iterator[str]:
+    """Compare the index of the entities that edits name with the edits."""
+    if _keys_of_edits(connection) != set(map(tuple, connection.execute(select(edit_key.c.key, edit_key.c.edit)))):
+        yield "the entities that edits name differ from those in their index"
+
+
+def rebuild_keys(connection: Connection) -> None:
+    """Build the index of the entities that edits name again."""
+    connection.execute(edit_key.delete())
+    rows = [{"key": key, "edit": rid} for key, rid in sorted(_keys_of_edits(connection))]
+    insert_rows(connection, edit_key, rows)
+
+
+def _keys_of_edits(connection: Connection) -> set[tuple[str, int]]:
+    rows = connection.execute(select(s.edit)).all()
+    return {(key, row.rid) for row in rows for key in _named_keys(_decode(row.kind, row.payload))}
+
+
 def differences(snapshot: Snapshot) -> Iterator[str]:
     """Apply all edits again to what chunks state, and compare; only chunks that an edit may change are read."""
     connection = snapshot.connection
     edits = {row.rid: _decode(row.kind, row.payload) for row in connection.execute(select(s.edit))}
-    named = {(key, rid) for rid, edit in edits.items() for key in _named_keys(edit)}
-    if named != set(map(tuple, connection.execute(select(edit_key.c.key, edit_key.c.edit)))):
-        yield "the entities that edits name differ from those in their index"
     rules = EditRules((row.rid, edits[row.rid]) for row in connection.execute(_ACTIVE))
     chunk_ids: dict[int, str] = dict(map(tuple, connection.execute(select(_c.rid, _c.id))))
     stored: dict[int, set[int]] = {}
@@ -347,4 +362,5 @@ def differences(snapshot: Snapshot) -> Iterator[str]:
     for rid, facts in facts_before_edits(snapshot, rids):
         after, numbers = rules.apply(facts.chunk.document_id, _of(facts))
         if {*numbers} != stored.get(rid, set()) or after != current[facts.chunk.id]:
-            yield f"chunk {facts.chunk.id}: what it states differs from what the edits make of it"
+            place = f"document {facts.chunk.document_id!r}, chunk {facts.chunk.id}"
+            yield f"{place}: what it states differs from what the edits make of it"

@@ -28,8 +28,8 @@ from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import summaries
-from quipu.stores.relational.mentions import MentionChanges, NewEntity, NewRelation
-from quipu.stores.relational.sql import Backend, ByValues, Upsert, blocks, execute_rows, insert_rows, to_json
+from quipu.stores.relational.mentions import MentionChanges, NewEntity, NewRelation, count_all
+from quipu.stores.relational.sql import Backend, ByValues, Upsert, blocks, checksum, execute_rows, insert_rows, to_json
 from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
 _ENTITY, _RELATION = SummaryTargetKind.ENTITY, SummaryTargetKind.RELATION
@@ -97,6 +97,33 @@ def refold(connection: Connection, backend: Backend, changes: MentionChanges) ->
     degrees, vectors = _refold_relations(connection, backend, changes)
     folded = _refold_entities(connection, backend, changes, degrees)
     return FoldChanges(folded.gone_keys, folded.gone_rids, folded.name_by_rid, vectors | folded.vectors)
+
+
+def rebuild(connection: Connection, backend: Backend) -> None:
+    """Fold all entities and relations again from their mentions, and drop those that have none.
+
+    Summaries stay where they are sound and of the present descriptions.
+    """
+    for table in (s.entity_surface, s.entity_type, s.relation_keyword):
+        connection.execute(table.delete())
+    connection.execute(s.relation.delete().where(s.relation.c.rid.not_in(select(s.relation_mention.c.relation))))
+    connection.execute(s.entity.update().values(n_mentions=0, n_chunks=0, degree=0, described_by=s.JOINED))
+    unfolded = {"n_mentions": 0, "n_chunks": 0, "weight": 0, "described_by": s.JOINED}
+    connection.execute(s.relation.update().values(unfolded))
+    for kind, table in ((_ENTITY, s.entity), (_RELATION, s.relation)):
+        rows = connection.execute(select(s.summary).where(s.summary.c.kind == kind.value)).all()
+        hashes = summaries.input_hashes(connection, kind, sorted(row.owner for row in rows))
+        sound = {row.owner: row.text for row in rows if hashes.get(row.owner) == row.inputs_hash and _is_intact(row)}
+        summaries.drop(connection, kind, sorted({row.owner for row in rows} - sound.keys()))
+        show = table.update().where(table.c.rid == bindparam("row"))
+        show = show.values(description=bindparam("summary"), described_by=bindparam("origin"))
+        rows_of_sound = [{"row": rid, "summary": text, "origin": s.SUMMARISED} for rid, text in sound.items()]
+        execute_rows(connection, show, rows_of_sound)
+    refold(connection, backend, count_all(connection))
+
+
+def _is_intact(summary: Row[Any]) -> bool:
+    return bool(summary.checksum == checksum(s.summary, summary._mapping))
 
 
 def _refold_relations(

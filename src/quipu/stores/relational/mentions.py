@@ -1,6 +1,6 @@
 """Mentions: the entities, relations, aliases and claims that chunks state, and how a change of them changes counts."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -242,6 +242,19 @@ _READS: Mapping[type[Any], Callable[[Snapshot, Sequence[str]], dict[str, list[An
     AliasMention: _alias_mentions,
     ClaimMention: _claim_mentions,
 }
+
+
+def count_all(connection: Connection) -> MentionChanges:
+    """Return the counts of all mentions, as changes of entities and relations that count none yet."""
+    changes = MentionChanges()
+    for counts, table in ((changes.entity_mentions, s.entity), (changes.relation_mentions, s.relation)):
+        counts.update(dict.fromkeys(connection.execute(select(table.c.rid)).scalars(), 0))
+    entities, relations = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
+    for row in connection.execute(select(s.entity_mention)):
+        changes.count_entity(entities[row.chunk], row.entity, row.surface, row.type, 1)
+    for row in connection.execute(select(s.relation_mention)):
+        changes.count_relation(relations[row.chunk], row.relation, texts_from_json(row.keywords), row.weight, 1)
+    return changes
 
 
 def _delete(connection: Connection, chunks: Sequence[int], changes: MentionChanges) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy.schema import CreateColumn
 
 from quipu.errors import Mismatch
 from quipu.model.document import stated_end, stated_start
-from quipu.stores.relational import change_log, conversations, edits, fold, history, segments, text_index, verify
+from quipu.stores.relational import change_log, conversations, edits, fold, history, repair, segments, text_index
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import metadata_from_json, read_meta, read_number, write_meta
 from quipu.stores.relational.text_index import BloomFilter
@@ -86,7 +86,7 @@ def _add_words_and_checksums(connection: Connection) -> None:
     _add_columns(connection, *(table.c.checksum for table in checked))
     for table in checked:
         if table is not s.document:  # it gets more columns below
-            verify.write_checksums(connection, table)
+            repair.write_checksums(connection, table)
 
 
 def _add_edits(connection: Connection) -> None:
@@ -131,7 +131,7 @@ def _add_times_and_history(connection: Connection) -> None:
         start, end = stated_start(metadata) or row.updated_at, stated_end(metadata)
         times = {"since": row.updated_at, "holds_from": start, "holds_until": end}
         connection.execute(s.document.update().where(d.rid == row.rid).values(times))
-    verify.write_checksums(connection, s.document)
+    repair.write_checksums(connection, s.document)
 
 
 # Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.

@@ -394,7 +394,7 @@ sentence = _table(
 )
 
 # The tables whose rows carry a checksum, and the columns that it covers.
-_FACTS = (document, chunk, entity_mention, relation_mention, alias_mention, claim_mention, edit)
-CHECKED = {**{table: tuple(table.c.keys()) for table in (*_FACTS, summary, report, sentence)}, vector: ("rid", "data")}
+FACTS = (document, chunk, entity_mention, relation_mention, alias_mention, claim_mention, edit)
+CHECKED = {**{table: tuple(table.c.keys()) for table in (*FACTS, summary, report, sentence)}, vector: ("rid", "data")}
 for _checked in CHECKED:
     _checked.append_column(sa.Column("checksum", INTEGER, nullable=False, server_default="0"))

@@ -29,6 +29,7 @@ from quipu.stores.relational import (
     entities,
     filters,
     jobs,
+    repair,
     replies,
     segments,
     summaries,
@@ -244,10 +245,13 @@ class RelationalStore:
         await segments.empty_log(self._read, self._write, self._backend)
         return n_dropped
 
-    async def verify(self, *, files_only: bool = False) -> list[str]:
+    async def verify(
+        self, *, files_only: bool = False, facts_only: bool = False, losses_only: bool = False
+    ) -> list[str]:
         if files_only:
             return await self._read(lambda connection: self._backend.damage(connection, is_quick=True))
-        return await self._read(lambda connection: verify.differences(self._unfiltered(connection)))
+        check = repair.fact_faults if facts_only else repair.losses if losses_only else verify.differences
+        return await self._read(lambda connection: check(self._unfiltered(connection)))
 
     async def close(self) -> None:
         await self._find_requests.finish()

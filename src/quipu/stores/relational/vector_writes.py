@@ -17,7 +17,7 @@ from quipu.model.ids import digest
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.schema import SPACE_CODES
-from quipu.stores.relational.sql import ByValues, insert_rows, next_rid, read_number, write_meta
+from quipu.stores.relational.sql import ByValues, checksum, insert_rows, next_rid, read_number, write_meta
 
 OWNERS = {
     VectorSpace.CHUNK: s.chunk,
@@ -225,6 +225,30 @@ def purge(connection: Connection, *, is_reembedding: bool) -> int:
             _drop_model(connection, row.rid)
     write_meta(connection, "gone_since", read_number(connection, "revision"))
     return connection.execute(s.vector_gone.delete()).rowcount
+
+
+def rebuild(connection: Connection, revision: int) -> None:
+    """Drop the vectors that are damaged or that nothing has, and queue every text without a vector.
+
+    Vector indexes outside the database must be built again.
+    """
+    dimensions: dict[int, int] = dict(map(tuple, connection.execute(select(_m.rid, _m.dimension))))
+    hashes = {space: set(connection.execute(select(owner.c.vector_hash)).scalars()) for space, owner in OWNERS.items()}
+    damaged: list[int] = []
+    for row in connection.execute(select(s.vector), execution_options={"yield_per": 1_000}):
+        is_owned = row.text_hash in hashes.get(row.space, ())
+        is_whole = len(row.data) == 2 * dimensions.get(row.model, -1) and row.checksum == checksum(
+            s.vector, row._mapping
+        )
+        if not is_owned or not is_whole:
+            damaged.append(row.rid)
+    _DELETE.run(connection, damaged)
+    connection.execute(s.vector_todo.delete())
+    connection.execute(s.vector_gone.delete())
+    write_meta(connection, "gone_since", revision)
+    for model in dimensions:
+        for space, owned in hashes.items():
+            _queue(connection, model, space, owned)
 
 
 def _drop_model(connection: Connection, model: int) -> None:

@@ -1,15 +1,14 @@
 """Verification: every fold, link and index is computed again from the facts, by the simplest means, and compared."""
 
-import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Table, bindparam, func, select
+from sqlalchemy import Connection, func, select
 
-from quipu.model.derivation import NAMES, SENTENCES, SYNONYMS
-from quipu.model.document import DocumentStatus
+from quipu.model.derivation import COMMUNITIES, HIERARCHY, NAMES, REPORTS, SENTENCES, SYNONYMS
 from quipu.model.graph import (
     descriptions_hash,
     display_name,
@@ -21,66 +20,75 @@ from quipu.model.graph import (
 )
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import change_log, chunks, cluster_writes, edits, history, replies, summaries
+from quipu.stores.relational import change_log, chunks, cluster_writes, edits, history, repair, summaries
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.conversations import conversation_differences
-from quipu.stores.relational.documents import content_differences, metadata_rows
+from quipu.stores.relational.documents import metadata_rows
 from quipu.stores.relational.snapshot import Snapshot
-from quipu.stores.relational.sql import blocks, checksum, execute_rows, metadata_from_json, texts_from_json
+from quipu.stores.relational.sql import blocks, metadata_from_json, texts_from_json
 from quipu.stores.relational.text_index import chunk_words, full_text_differences, spelling_rows
 from quipu.stores.relational.vector_writes import OWNERS
 from quipu.stores.relational.vectors import owner_hashes
 from quipu.text.formatting import format_count
-from quipu.text.names import count_occurrences, group_by_anchor, is_linkable, name_words
+from quipu.text.names import count_occurrences, group_by_anchor, name_words
 from quipu.text.words import split_words
 
-MAX_EXAMPLES = 20
 _MILLIONTHS = 1_000_000
 
 
 def differences(snapshot: Snapshot) -> list[str]:
-    """Return the differences from a computation from the facts as messages, at most MAX_EXAMPLES of each kind."""
+    """Return the differences from a computation from the facts in words, at most `repair.MAX_EXAMPLES` of each kind."""
     connection = snapshot.connection
     messages = snapshot.backend.damage(connection)
-    folds = (_entities, _relations, _summaries, _value_counts)
-    facts = (_checksums, _chunks, content_differences, _mentions, _metadata, _vectors, _replies)
+    folds = (_entities, _relations, _summaries, _summary_rows, _value_counts)
+    rows = (repair.fact_differences, _metadata, _vectors, _reply_owners, edits.key_differences)
     indexes = (_names, _spellings, _links)
-    derivations = (_clusters, _reports, cluster_writes.relation_differences, _entity_names, _synonyms, _sentences)
-    for check in (*folds, *facts, *indexes, *derivations, conversation_differences, history.differences):
-        messages += _first(check(connection))
-    messages += _first(edits.differences(snapshot))
-    return messages + _first(full_text_differences(connection, snapshot.analyzer))
+    derivations = (cluster_differences, name_differences, sentence_differences)
+    for check in (*folds, *rows, *indexes, *derivations, conversation_differences, history.differences):
+        messages += repair.first(check(connection))
+    messages += repair.first(edits.differences(snapshot))
+    return messages + repair.first(full_text_differences(connection, snapshot.analyzer))
 
 
-def _first(messages: Iterator[str]) -> list[str]:
-    listed: list[str] = []
-    try:
-        listed.extend(messages)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, zlib.error) as error:
-        listed.append(f"damaged values stopped a check ({type(error).__name__}: {error})")
-    extra = [f"… and {len(listed) - MAX_EXAMPLES} more of this kind"] if len(listed) > MAX_EXAMPLES else []
-    return listed[:MAX_EXAMPLES] + extra
+def broken_derivations(connection: Connection) -> list[str]:
+    """Return the derivations whose rows are damaged, and which are therefore computed from the start."""
+    broken: list[str] = []
+    if _is_broken(connection, cluster_differences):
+        broken += [COMMUNITIES, REPORTS, HIERARCHY]
+    if _is_broken(connection, name_differences):
+        broken.append(SYNONYMS)
+    return [*broken, SENTENCES] if _is_broken(connection, sentence_differences) else broken
 
 
-def _checksums(connection: Connection) -> Iterator[str]:
-    """Compare each row of a fact, a vector or a text of a model with its checksum."""
-    for table, columns in s.CHECKED.items():
-        key = [column.name for column in table.primary_key]
-        query = select(*(table.c[name] for name in dict.fromkeys((*key, *columns, "checksum"))))
-        for row in connection.execute(query, execution_options={"yield_per": 1_000}):
-            if row.checksum != checksum(table, row._mapping):
-                place = ", ".join(f"{name} {row._mapping[name]}" for name in key)
-                yield f"{table.name} at {place}: it differs from its checksum"
+def _is_broken(connection: Connection, check: Callable[[Connection], Iterator[str]]) -> bool:
+    return bool(repair.first(check(connection)))
 
 
-def write_checksums(connection: Connection, table: Table) -> None:
-    """Write the checksums of all rows of a table in `schema.CHECKED`."""
-    key = list(table.primary_key)
-    change = table.update().where(*(column == bindparam(f"of_{column.name}") for column in key))
-    rows = connection.execute(select(table), execution_options={"yield_per": 1_000})
-    values = ((row, {"new_checksum": checksum(table, row._mapping)}) for row in rows)
-    changes = [{**{f"of_{c.name}": row._mapping[c.name] for c in key}, **value} for row, value in values]
-    execute_rows(connection, change.values(checksum=bindparam("new_checksum")), changes)
+def cluster_differences(connection: Connection) -> Iterator[str]:
+    """Find damage in communities, aggregates and reports."""
+    for check in (
+        _clusters,
+        _reports,
+        cluster_writes.relation_differences,
+        partial(repair.damaged_rows, tables=[s.report]),
+    ):
+        yield from check(connection)
+
+
+def name_differences(connection: Connection) -> Iterator[str]:
+    """Find damage in the names that are embedded, and in synonyms."""
+    yield from _entity_names(connection)
+    yield from _synonyms(connection)
+
+
+def sentence_differences(connection: Connection) -> Iterator[str]:
+    """Find damage in sentences."""
+    yield from repair.damaged_rows(connection, [s.sentence])
+    yield from _sentences(connection)
+
+
+def _summary_rows(connection: Connection) -> Iterator[str]:
+    return repair.damaged_rows(connection, [s.summary, s.vector])
 
 
 def _entities(connection: Connection) -> Iterator[str]:
@@ -183,40 +191,6 @@ def _value_counts(connection: Connection) -> Iterator[str]:
                 yield f"{label}: stored {stored[key]}, but the mentions give {expected[key]}"
 
 
-def _chunks(connection: Connection) -> Iterator[str]:
-    """Compare each document's status, and its chunks' places and spans, with the chunks themselves."""
-    c, d = s.chunk.c, s.document.c
-    by_document: dict[int, list[Any]] = {}
-    for row in connection.execute(select(c.id, c.document, c.ordinal, c.text, c.start_char, c.end_char, c.error)):
-        by_document.setdefault(row.document, []).append(row)
-        if row.end_char - row.start_char != len(row.text):
-            span = format_count(row.end_char - row.start_char, "character")
-            yield f"chunk {row.id}: its span has {span}, its text {len(row.text)}"
-    for document in connection.execute(select(d.rid, d.id, d.status)):
-        rows = by_document.pop(document.rid, [])
-        if sorted(row.ordinal for row in rows) != list(range(len(rows))):
-            yield f"document {document.id!r}: the ordinals of its chunks do not count from 0"
-        status = DocumentStatus.PARTIAL if any(row.error for row in rows) else DocumentStatus.READY
-        if document.status != status:
-            yield f"document {document.id!r}: its status is {document.status}, but its chunks make it {status}"
-    yield from (f"chunk {row.id}: its document is not live" for rows in by_document.values() for row in rows)
-
-
-def _mentions(connection: Connection) -> Iterator[str]:
-    """Find mentions outside the text of their chunk, and aliases and claims of entities that do not exist."""
-    m, c, a, k = s.entity_mention.c, s.chunk.c, s.alias_mention.c, s.claim_mention.c
-    outside = select(c.id, m.ordinal).join(s.chunk, c.rid == m.chunk)
-    outside = outside.where((m.start_char < 0) | (m.end_char < m.start_char) | (m.end_char > func.length(c.text)))
-    for row in connection.execute(outside.order_by(c.id, m.ordinal)):
-        yield f"chunk {row.id}: the span of mention {row.ordinal} is outside its text"
-    entities = select(s.entity.c.rid)
-    aliases = select(a.alias).where(a.entity.not_in(entities)).order_by(a.alias)
-    yield from (f"alias {alias!r}: its entity does not exist" for alias in connection.execute(aliases).scalars())
-    claims = select(k.chunk, k.ordinal).where(k.entity.not_in(entities) | k.object.not_in(entities))
-    for row in connection.execute(claims.order_by(k.chunk, k.ordinal)):
-        yield f"claim {row.ordinal} of chunk row {row.chunk}: one of its entities does not exist"
-
-
 def _metadata(connection: Connection) -> Iterator[str]:
     stored: dict[int, list[tuple[object, ...]]] = {}
     for row in connection.execute(select(s.metadata_value)):
@@ -255,7 +229,7 @@ def _vectors(connection: Connection) -> Iterator[str]:
 
 
 def _names(connection: Connection) -> Iterator[str]:
-    expected = {key: (n, name_words(key)) for key, n in _name_uses(connection).items()}
+    expected = {key: (n, name_words(key)) for key, n in repair.name_uses(connection).items()}
     stored = {row.key: (row.n, row.words) for row in connection.execute(select(s.name))}
     for key in sorted(expected.keys() | stored.keys()):
         if expected.get(key) != stored.get(key):
@@ -272,17 +246,7 @@ def _spellings(connection: Connection) -> Iterator[str]:
         yield f"name row {name}: its spelling {spelling!r} {'is missing' if is_missing else 'should not exist'}"
 
 
-def _name_uses(connection: Connection) -> dict[str, int]:
-    uses = Counter(connection.execute(select(s.entity.c.key)).scalars())
-    uses.update(connection.execute(select(s.alias_mention.c.alias)).scalars())
-    return {key: n for key, n in uses.items() if is_linkable(key)}
-
-
-def _replies(connection: Connection) -> Iterator[str]:
-    hashes = connection.execute(select(s.reply.c.input_hash).order_by(s.reply.c.input_hash)).scalars().all()
-    for block in blocks(hashes):
-        readable = replies.read(connection, block)
-        yield from (f"reply {input_hash}: it cannot be read" for input_hash in block if input_hash not in readable)
+def _reply_owners(connection: Connection) -> Iterator[str]:
     d, f = s.reply_document.c, s.reply_source.c
     documents = select(s.document.c.id).union(select(s.job.c.document))
     for row in connection.execute(select(d.document, d.input_hash).where(d.document.not_in(documents)).order_by(*d)):
@@ -294,7 +258,7 @@ def _replies(connection: Connection) -> Iterator[str]:
 
 def _links(connection: Connection) -> Iterator[str]:
     """Compare links with the names in the words of the chunks."""
-    names = group_by_anchor(sorted(_name_uses(connection)))
+    names = group_by_anchor(sorted(repair.name_uses(connection)))
     stored_links: dict[int, dict[str, int]] = {}
     n, k = s.name.c, s.link.c
     for row in connection.execute(select(k.chunk, n.key, k.n).join_from(s.link, s.name, k.name == n.rid)):

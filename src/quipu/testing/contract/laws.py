@@ -170,6 +170,9 @@ class LawsContract:
             assert await dump(store) == expected
             await store.commit(Delta(rebuild_text=True))
             assert await dump(store) == expected
+            assert await store.verify(facts_only=True) == await store.verify(losses_only=True) == []
+            await store.commit(Delta(repair=True))
+            assert (await store.verify(), await dump(store)) == ([], expected)
             await remove(store, *_NAMES)
             assert await dump(store) == []
 
