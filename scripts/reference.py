@@ -51,6 +51,7 @@ LIMITS = (
     ("tags of an HTML page", limits.MAX_HTML_TAGS),
     ("bytes of memory to read large or odd HTML or Markdown, beside a few times the text", limits.MAX_MARKUP_BYTES),
     ("seconds of CPU time to read it", limits.MAX_MARKUP_SECONDS),
+    ("bytes of the reply of a server that parses files", limits.MAX_REMOTE_BYTES),
     ("pages of a PDF", limits.MAX_PDF_PAGES),
     ("lines of a PDF", limits.MAX_PDF_LINES),
     ("scanned pages of a PDF", limits.MAX_SCANS),

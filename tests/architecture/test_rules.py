@@ -46,6 +46,7 @@ SELDOM_NEEDED = {
     ("wiring", "quipu.providers.pretrained"),
     ("wiring", "quipu.stores.postgres.backend"),
     ("wiring", "quipu.wiring.models"),
+    ("wiring", "quipu.wiring.services"),
 }
 
 # Modules that are imported by name when they are needed, as one entry of a table.

@@ -99,7 +99,7 @@ class _PipelineRun:
             await pool.wait_for_room()
             try:
                 chunked, failed = await _parse_and_chunk_group(waiting, self._config)
-            except (OverBudget, Unavailable) as error:  # of the embedder: the documents go back to the queue
+            except (OverBudget, Unavailable) as error:  # of embedder or parser: the documents go back to the queue
                 self._result.stopped = self._result.stopped or error
                 return
             still_claimed = await self._store.update_jobs(DocumentStatus.EXTRACTING, [job.id for job, _ in chunked])
@@ -183,7 +183,8 @@ def _parse_group(waiting: deque[Job], config: IngestConfig) -> tuple[list[_Parse
     """Take and parse jobs until their files or texts reach the size of a group: a packed file may hold much text.
 
     Where the extractor waits for a model, a small document counts as one chunk, because the documents of a group are
-    ready together: a group of many would make the first of them wait for the last.
+    ready together: a group of many would make the first of them wait for the last. Raises Unavailable if a server that
+    parses cannot be reached.
     """
     parsed: list[_ParsedJob] = []
     failed: list[_FailedJob] = []
@@ -196,6 +197,8 @@ def _parse_group(waiting: deque[Job], config: IngestConfig) -> tuple[list[_Parse
         n_bytes_left -= max(min_bytes, len(job.source.content))
         try:
             document = parse_document(job.source, config)
+        except Unavailable:  # of a server that parses: the documents go back to the queue
+            raise
         except Exception as error:
             failed.append(_FailedJob(job, _failure_message(error, "parser"), isinstance(error, InvalidDocument)))
         else:

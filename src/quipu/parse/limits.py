@@ -47,6 +47,9 @@ MAX_MARKUP_BYTES = 1_000_000_000
 MAX_MARKUP_SECONDS = 120
 MAX_HTML_TAGS = 4_000_000
 
+# Bytes of the reply of a server that parses files.
+MAX_REMOTE_BYTES = 256_000_000
+
 # A PDF is read in a sandboxed process, which may use this much memory plus twice the file, and this much CPU time.
 MAX_PDF_BYTES = 1_000_000_000
 MAX_PDF_SECONDS = 300

@@ -48,6 +48,7 @@ from quipu.settings.tables import (
     Seconds,
     Separator,
     SpendingText,
+    SuffixList,
     Words,
     default_chunking,
     parse_spending,
@@ -149,6 +150,15 @@ class Settings(QuerySettings):
         description="After `add`, merge entities that look like one with at least this score, as `quipu resolve` shows "
         "it; 0: never. The result then depends on the order in which documents came.",
     )
+    parser: Literal["local", "docling", "mineru"] = Field(
+        "local",
+        description="What reads files of parser_suffixes; local: this process; others: your server: docs/parsers.md.",
+    )
+    parser_url: Address = Field(None, repr=False, description="Address of the server of `parser`.")
+    parser_suffixes: SuffixList = Field(
+        "pdf", description="Files that go to the server, also pictures of pages; all others are read by this process."
+    )
+    parser_timeout_s: Seconds = Field(600.0, description="Seconds that the server may take for a file.")
     ocr_languages: LanguageNames = Field(
         None,
         description="Languages of scanned pages of PDFs by Tesseract's names; by default detected among those "

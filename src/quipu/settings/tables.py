@@ -133,6 +133,9 @@ LanguageNames = (
     ]
     | None
 )
+SuffixList = Annotated[
+    str, Field(pattern=r"^\w+( \w+)*$", json_schema_extra={"allowed": 'suffixes, as in "pdf docx png"'})
+]
 SpendingText = Annotated[
     Annotated[str, AfterValidator(_check_spending), Field(json_schema_extra={"allowed": SPENDING})] | None, _AUTO
 ]

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +19,9 @@ from quipu.errors import InvalidInput, Mismatch, NotFound
 from quipu.ingest.documents import IngestConfig
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chat import Role
+from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.parse import FILE_TYPES, SCANNED, parse, parse_in_languages
-from quipu.ports.ingest import Extractor
+from quipu.ports.ingest import Extractor, FileTypes
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder, open_tokenizer
 from quipu.settings import Settings
@@ -157,11 +158,11 @@ async def _components(
     tokenizer: Tokenizer,
 ) -> Components:
     path = await _local_folder(settings, store)
-    languages = settings.ocr_languages
+    reading = _reading(settings)
     ingest_config = IngestConfig(
-        parse=partial(parse_in_languages, languages) if languages else parse,
-        parser_settings=dict.fromkeys(SCANNED, f"ocr_languages={languages}") if languages else {},
-        file_types=FILE_TYPES,
+        parse=reading.parse,
+        parser_settings=reading.identities,
+        file_types=reading.file_types,
         extractor=extractor,
         tokenizer=ByteTokenizer(),
         embedder=embedder,
@@ -194,6 +195,34 @@ async def _components(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _FileReading:
+    """How files are parsed by the settings; `identities` says so for the media types that are not parsed as usual."""
+
+    parse: Callable[[SourceDocument], ParsedDocument] = parse
+    identities: Mapping[str, str] = field(default_factory=dict)
+    file_types: FileTypes = FILE_TYPES
+
+
+def _reading(settings: Settings) -> _FileReading:
+    languages = settings.ocr_languages
+    local = _FileReading(
+        partial(parse_in_languages, languages) if languages else parse,
+        dict.fromkeys(SCANNED, f"ocr_languages={languages}") if languages else {},
+    )
+    if settings.parser == "local":
+        return local
+    from quipu.wiring.services import remote_parser  # noqa: PLC0415 - rarely needed
+
+    by_suffix, read = remote_parser(settings)
+    remote = dict.fromkeys(by_suffix.values(), f"parser={settings.parser}")
+    return _FileReading(
+        lambda source: read(source) if source.media_type in remote else local.parse(source),
+        {**local.identities, **remote},
+        replace(FILE_TYPES, by_suffix={**FILE_TYPES.by_suffix, **by_suffix}),
+    )
+
+
 async def _copy_index(settings: Settings, store: RelationalStore, folder: Path) -> CopiedIndex:
     """Copy the index into a new folder, and open the copy."""
     await asyncio.to_thread(_make_folder, folder)
@@ -214,6 +243,7 @@ def _check(settings: Settings) -> None:
         raise InvalidInput(
             "extractor = 'llm' needs a language model.", remedy='Set llm, as in QUIPU_LLM="ollama/qwen3:8b".'
         )
+    _reading(settings)
     if settings.names_model or settings.embedder == "openai":
         from quipu.wiring.models import check_settings, extraction_options  # noqa: PLC0415 - see _open_models
 

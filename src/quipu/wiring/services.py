@@ -1,12 +1,16 @@
 """Services named in the settings: which model does which work, at which address, with which key. Nothing is called."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from quipu.errors import InvalidInput
 from quipu.model.chat import Role
+from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.model.secret import Secret, parse_extra
+from quipu.parse import MEDIA_TYPE_BY_SUFFIX
+from quipu.parse.remote import IMAGE_TYPES, PARSER_SERVERS, RemoteParser
 from quipu.providers.litellm import LiteLlm, LiteLlmParameters
 from quipu.providers.local import ByteTokenizer
 from quipu.providers.openai.catalog import LITELLM, PROVIDERS, Provider, parse_model_name
@@ -19,6 +23,7 @@ from quipu.settings.tables import RoleSettings, with_origin
 from quipu.wrap.recording import ReplayedLLM
 
 LLM_KEY, EMBEDDER_KEY, RERANKER_KEY = "QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY"
+PARSER_KEY = "QUIPU_PARSER_KEY"
 REPLAY = "replay/"  # followed by the folder of a recording
 LITELLM_CONCURRENCY = REPLAY_CONCURRENCY = 8
 SILENCE_S = 180.0  # longest wait for the next part of a streamed reply
@@ -214,6 +219,34 @@ def _endpoint(
         entries += [provider.name, *names]
     key = find_key(names, entries, find_secrets(settings.secrets, settings.outer_folder))
     return replace(endpoint, key=Secret(key.value if key else ""), key_names=names), key
+
+
+def remote_parser(settings: Settings) -> tuple[Mapping[str, str], Callable[[SourceDocument], ParsedDocument]]:
+    """Return the media types, by suffix, of the files that the server of `parser` reads, and what asks it.
+
+    Raises InvalidInput without an address, and for a suffix that is not known.
+    """
+    if settings.parser_url is None:
+        raise InvalidInput(
+            f"parser = {settings.parser!r} needs the address of its server.",
+            remedy='Set parser_url, as in "http://localhost:5001".',
+        )
+    known = {**MEDIA_TYPE_BY_SUFFIX, **IMAGE_TYPES}
+    suffixes = [f".{suffix.lower()}" for suffix in settings.parser_suffixes.split()]
+    if unknown := [suffix for suffix in suffixes if suffix not in known]:
+        raise InvalidInput(
+            f"parser_suffixes names {unknown[0]!r}, which is no known format.", remedy="See docs/reference/formats.md."
+        )
+    key = find_key(
+        (PARSER_KEY,), [_host_of(settings.parser_url)], find_secrets(settings.secrets, settings.outer_folder)
+    )
+    parser = RemoteParser(
+        server=PARSER_SERVERS[settings.parser],
+        url=settings.parser_url.rstrip("/"),
+        timeout_s=settings.parser_timeout_s,
+        key=Secret(key.value if key else ""),
+    )
+    return {suffix: known[suffix] for suffix in suffixes}, parser.parse
 
 
 def _timeouts(total_s: float) -> Timeouts:
