@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from quipu.answer.passage_text import PassageText, Span
 from quipu.answer.question_kind import QuestionPart
-from quipu.answer.sentence_scores import ScoredSentence, ScoreWeights, WordFinder
+from quipu.answer.sentence_scores import ScoredSentence, ScoreWeights, WordFinder, sentence_bounds
 from quipu.answer.text_blocks import BlockKind, TextBlock
 
 MIN_ITEMS = 3
 MAX_LIST_CHARS = 700
 MIN_ITEM_CHARS = 40
+MAX_LEAD_CHARS = 250  # of the last sentences before a list
 LEAD_CREDIT, HEADING_CREDIT, TITLE_CREDIT, ITEM_CREDIT = 1.0, 0.8, 0.4, 0.3
 MIN_SHARE = 0.4  # of the question's words in what introduces a list: below that the list is about something else
 
@@ -119,8 +120,9 @@ def _spans(passage: PassageText, lead: int, items: Sequence[int]) -> Iterator[Sp
     blocks, text = passage.blocks, passage.text
     room = MAX_LIST_CHARS
     if lead >= 0:
-        start, end = blocks[lead].start, blocks[lead].end
-        start = max(start, end - 250)
+        bounds = list(sentence_bounds(text, blocks[lead]))
+        end = bounds[-1][1]
+        start = next((first for first, _ in bounds if end - first <= MAX_LEAD_CHARS), bounds[-1][0])
         room -= end - start
         yield start, end
     n_chars = max(MIN_ITEM_CHARS, room // len(items))

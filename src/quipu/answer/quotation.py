@@ -7,11 +7,10 @@ brings its header, a heading what stands under it. A question for a list gets th
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from quipu.answer.list_quotes import ListQuote, best_list
+from quipu.answer.list_quotes import best_list
 from quipu.answer.passage_text import PassageText, Span, read_passage
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart
 from quipu.answer.sentence_scores import (
@@ -20,6 +19,8 @@ from quipu.answer.sentence_scores import (
     ScoredSentence,
     ScoreWeights,
     WordFinder,
+    bm25,
+    prose_share,
     score_sentences,
     sentence_bounds,
 )
@@ -31,7 +32,6 @@ MAX_LEAD_CHARS = 200
 MAX_HEADER_CHARS = 600  # of the row that names the columns of a table: without it a row says nothing
 MAX_CANDIDATES = 40
 SNIPPET_CHARS = 240
-K1, B = 1.2, 0.75  # of BM25
 
 _SUBJECT_END = re.compile(r"\s*(?:\band\b|\bи\b|与|和|[(（:：,，《«—–])|\s-\s")  # of what a title names first
 
@@ -135,6 +135,13 @@ class Quote:
         last = self._block_at(self.spans[-1][1] - 1)
         return last is not None and last.kind is BlockKind.ROW
 
+    @property
+    def has_code(self) -> bool:
+        kinds = (
+            block.kind for block in self.passage.blocks if any(s < block.end and block.start < e for s, e in self.spans)
+        )
+        return BlockKind.CODE in kinds
+
     def overlaps(self, other: "Quote") -> bool:
         """Return whether another quote shows the same text, or text of the same place of the document."""
         if self.text in other.text or other.text in self.text:
@@ -211,7 +218,7 @@ def _quotes_of_part(
     blocks = [quote for sentence in ranked if (quote := grow_quote(passages[sentence.place], sentence, n_chars))]
     candidates = _ranked_by_words(question.text, blocks, weights, n_chars)
     if kind is QuestionKind.LIST and ranked and (listed := best_list(part, passages, ranked[0], weights)):
-        quotes.append(_quote_of_list(listed, ranked[0]))
+        quotes.append(Quote(passage=listed.passage, spans=listed.spans, mark=listed.spans[0], score=ranked[0].score))
     while candidates and len(quotes) < limits.n_close_quotes:
         quote = candidates.pop(0)
         ratio = limits.min_score_ratio if len(quotes) < limits.n_quotes else limits.close_ratio
@@ -220,7 +227,7 @@ def _quotes_of_part(
         if not any(quote.overlaps(other) or _is_weaker_row(quote, other, part) for other in quotes):
             quotes.append(quote)
             if len(quotes) == 1:
-                candidates = _with_bridges(candidates, quote, part, weights)
+                candidates = _with_second_steps(candidates, quote, part, kind, weights)
     return quotes
 
 
@@ -237,48 +244,44 @@ def _is_weaker_row(quote: Quote, other: Quote, part: QuestionPart) -> bool:
 
 
 def _ranked_by_words(text: str, quotes: Sequence[Quote], weights: ScoreWeights, n_chars: int) -> list[Quote]:
-    """Return quotes, best first: to their scores comes BM25 of the whole quote for the question, over the best BM25."""
+    """Return quotes, best first: to their scores come its BM25, over the best one, and its share of prose."""
     finder = WordFinder(QuestionPart(words=text))
-    bm25 = [_bm25(finder, f"{quote.passage.name} {quote.text}", n_chars) for quote in quotes]
-    best = max(bm25, default=0.0) or 1.0
-    scores = [quote.score + weights.quote * words / best for quote, words in zip(quotes, bm25, strict=True)]
-    scored = [replace(quote, score=score) for quote, score in zip(quotes, scores, strict=True)]
+    by_words = [bm25(finder, f"{quote.passage.name} {quote.text}", n_chars) for quote in quotes]
+    best = max(by_words, default=0.0) or 1.0
+    scored = [
+        replace(
+            quote,
+            score=quote.score
+            + weights.quote * words / best
+            + weights.prose * (1.0 if quote.row else prose_share(quote.text)),
+        )
+        for words, quote in zip(by_words, quotes, strict=True)
+    ]
     return sorted(scored, key=lambda quote: -round(quote.score, 6))  # stable: equal ones as their sentences are
 
 
-def _bm25(finder: WordFinder, text: str, n_chars: int) -> float:
-    """Return BM25 of a text without IDF (Robertson and Zaragoza 2009, section 3.4)."""
-    counts = Counter(term for _, term in finder.find(text))
-    norm = K1 * (1 - B + B * len(text) / n_chars)
-    return sum(count * (K1 + 1) / (count + norm) for _, count in sorted(counts.items()))
+def _with_second_steps(
+    candidates: Sequence[Quote], first: Quote, part: QuestionPart, kind: QuestionKind, weights: ScoreWeights
+) -> list[Quote]:
+    """Return quotes ranked again, for what the first one leaves open.
 
-
-def _with_bridges(candidates: Sequence[Quote], first: Quote, part: QuestionPart, weights: ScoreWeights) -> list[Quote]:
-    """Return quotes ranked again: those about something that the first one names score more.
-
-    They are the second step of a question, so words of the question that the first quote lacks count again.
+    Those about something that the first one names are the second step of a question, so they score more, and words of
+    the question that the first one lacks count again. So do those with code where a how-to has no code yet.
     """
     finder = WordFinder(part)
     missing = frozenset(finder.terms) - finder.terms_in(first.text)
     first_text, words = first.text.casefold(), part.words.casefold()
+    lacks_code = kind is QuestionKind.HOW_TO and not first.has_code
     raised = []
     for quote in candidates:
         chunk = quote.passage.chunk
         subject = _SUBJECT_END.split(chunk.title, maxsplit=1)[0].strip().casefold()
-        is_bridge = (
-            len(subject) > 1
-            and subject in first_text
-            and subject not in words
-            and chunk.document_id != first.passage.chunk.document_id
-        )
-        sentence = quote.passage.text[quote.mark[0] : quote.mark[1]]
-        n_steps = 1 + len(finder.terms_in(sentence) & missing) if is_bridge else 0
-        raised.append(replace(quote, score=quote.score + weights.bridge * n_steps))
+        is_named = len(subject) > 1 and subject in first_text and subject not in words
+        is_bridge = is_named and chunk.document_id != first.passage.chunk.document_id
+        n_steps = 1 + len(finder.terms_in(quote.passage.text[slice(*quote.mark)]) & missing) if is_bridge else 0
+        added = weights.bridge * n_steps + weights.code * (lacks_code and quote.has_code)
+        raised.append(replace(quote, score=quote.score + added))
     return sorted(raised, key=lambda quote: -round(quote.score, 6))
-
-
-def _quote_of_list(listed: ListQuote, sentence: ScoredSentence) -> Quote:
-    return Quote(passage=listed.passage, spans=listed.spans, mark=listed.spans[0], score=sentence.score)
 
 
 def grow_quote(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Quote | None:

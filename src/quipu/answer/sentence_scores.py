@@ -8,6 +8,7 @@ answer: a definition of the term, a number or time, code for a how-to.
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,7 +23,10 @@ from quipu.text.words import STOP_WORDS, content_terms_of, fold_accents, stem
 
 PAIR_WEIGHT = 0.5  # of a pair of characters: a word of n characters has n - 1 pairs
 MAX_SENTENCE_CHARS = 280  # a longer sentence is scored in pieces
+K1, B = 1.2, 0.75  # of BM25
+PROSE_STOP_SHARE = 0.25  # of the words of a text that is all sentences
 MAX_BLOCKS = 60  # that may hold the best sentence: only their sentences are scored
+_WORD = re.compile(r"[^\W\d_]+")
 _PIECE = re.compile(r".{1,240}(?:[\s,;，；、。|]|$)|.{1,240}", re.DOTALL)
 _FUNCTION_CHARACTERS = re.compile("[的了是在和与有被于这那几谁吗呢哪何么多少怎样为用把将就也都从到对又会能]")
 _CAPITALISED = re.compile(r"(?<=[^.!?…»\s*>#] )[\"'«“(`*]*([A-ZА-ЯЁ][^\W\d_]{2,})")
@@ -42,6 +46,8 @@ class ScoreWeights:
     form: float = 0.2  # the sentence has the form of an answer
     definition: float = 0.6  # the sentence defines the term
     quote: float = 0.5  # BM25 of the whole quote, over the best quote's
+    prose: float = 0.3  # the whole quote is text, not a list of names or links
+    code: float = 0.2  # a second quote with code, for a how-to whose first one has none
     bridge: float = 0.3  # the passage is about something that the first quote names and the question does not
 
 
@@ -96,6 +102,29 @@ class WordFinder:
     def terms_in(self, text: str) -> frozenset[str]:
         """Return the words of the question that a text holds."""
         return frozenset(term for _, term in self.find(text))
+
+
+def bm25(finder: WordFinder, text: str, n_chars: int) -> float:
+    """Return BM25 of a text without IDF (Robertson and Zaragoza 2009, section 3.4)."""
+    counts = Counter(term for _, term in finder.find(text))
+    norm = K1 * (1 - B + B * len(text) / n_chars)
+    return sum(count * (K1 + 1) / (count + norm) for _, count in sorted(counts.items()))
+
+
+def prose_share(text: str) -> float:
+    """Return how much a text reads like sentences, from 0 to 1: by its share of stop words.
+
+    Indexes, lists of links, names and program code have hardly any.
+    """
+    n_words = n_stop = 0
+    for word in _WORD.findall(text):
+        if is_unspaced(word[0]):
+            n_words += len(word)
+            n_stop += 2 * len(_FUNCTION_CHARACTERS.findall(word))  # a word has about two characters
+        else:
+            n_words += 1
+            n_stop += word.casefold() in STOP_WORDS
+    return min(1.0, n_stop / (PROSE_STOP_SHARE * max(1, n_words)))
 
 
 def _alternatives(pattern: str, terms: Sequence[str]) -> re.Pattern[str] | None:

@@ -188,7 +188,10 @@ def _block_at(lines: list[_TextLine], place: int) -> tuple[int, BlockKind]:
     line = lines[place]
     if fence := _FENCE.match(line.text):
         n_lines = _n_fenced(lines, place, fence[1])
-        if not fence[2] and any(_opens_code(other.text) for other in lines[place + 1 : place + n_lines]):
+        opens_text = place + 1 == len(lines) or not lines[place + 1].text
+        if not fence[2] and (
+            opens_text or any(_opens_code(other.text) for other in lines[place + 1 : place + n_lines])
+        ):
             return 1, BlockKind.NOISE  # it closes code that begins in an earlier chunk
         return n_lines, BlockKind.NOISE if fence[2].lower() in _DIAGRAM_LANGUAGES else BlockKind.CODE
     if _HASH_HEADING.match(line.text):

@@ -1,11 +1,15 @@
-"""Formulas of Office documents (OMML) as LaTeX, so that they can be read, quoted and searched."""
+"""Formulas of Office documents (OMML) and web pages (MathML) as LaTeX, to be read, quoted and searched."""
 
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 from xml.etree.ElementTree import Element
 
 from quipu.parse.xml import attribute, child, children, descendants, local
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
 
 _OPERATORS = {"∑": r"\sum", "∏": r"\prod", "∫": r"\int", "∬": r"\iint", "∭": r"\iiint", "⋃": r"\bigcup"}
 _ACCENTS = {"̂": r"\hat", "̃": r"\tilde", "̅": r"\bar", "⃗": r"\vec", "̇": r"\dot", "̈": r"\ddot"}
@@ -15,6 +19,18 @@ _FUNCTIONS = frozenset(
         *("ln", "log", "max", "min", "sin", "sinh", "sup", "tan", "tanh"),
     )
 )
+# The LaTeX of elements of MathML with so many parts; all others show their parts in a row.
+_MATHML = {
+    "mfrac": (r"\frac{{{}}}{{{}}}", 2),
+    "msup": ("{{{}}}^{{{}}}", 2),
+    "msub": ("{{{}}}_{{{}}}", 2),
+    "msubsup": ("{{{}}}_{{{}}}^{{{}}}", 3),
+    "munder": ("{{{}}}_{{{}}}", 2),
+    "mover": ("{{{}}}^{{{}}}", 2),
+    "munderover": ("{{{}}}_{{{}}}^{{{}}}", 3),
+    "mroot": (r"\sqrt[{1}]{{{0}}}", 2),
+    "msqrt": (r"\sqrt{{{}}}", 1),
+}
 _INVISIBLE = re.compile("[\u2061-\u2064\u200b]")  # "function application" and the like
 _APPLIED = re.compile("(?<![a-z])([a-z]+)\u2061\\s*")  # each run of letters is tried once, however long
 _SPECIAL = re.compile(r"[%$#&_{}]")
@@ -38,6 +54,23 @@ def office_formula(element: Element) -> str:
     """Return the LaTeX of an `oMath` element, without dollar signs; elements without a rule show what they contain."""
     latex = "".join(map(_node, descendants(element, "t"))) if _is_too_deep(element) else _content(element)
     return _SPACES.sub(" ", latex).strip()
+
+
+def web_formula(math: "LexborNode") -> str:
+    """Return the LaTeX of a `math` element: as the page states it, otherwise made from its MathML."""
+    stated = math.css_first('annotation[encoding="application/x-tex"]')
+    return (stated.text() if stated is not None else "") or math.attributes.get("alttext") or _mathml(math)
+
+
+def _mathml(node: "LexborNode", depth: int = 0) -> str:
+    parts: list[str] = []
+    if depth < MAX_FORMULA_DEPTH:
+        elements = (part for part in node.iter(include_text=False) if part.tag not in ("annotation", "annotation-xml"))
+        parts = [_mathml(part, depth + 1) for part in elements]
+    if not parts:
+        return " ".join((node.text() or "").split()) if node.tag != "mspace" else " "
+    pattern, n_parts = _MATHML.get(node.tag or "", ("", 0))
+    return pattern.format(*parts) if n_parts == len(parts) else "".join(parts)
 
 
 def _is_too_deep(element: Element) -> bool:

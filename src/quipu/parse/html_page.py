@@ -8,7 +8,7 @@ from selectolax.lexbor import LexborNode
 from quipu.model.document import Block
 from quipu.parse.builder import MAX_HEADING, HeadingPath
 from quipu.parse.decode import normalise
-from quipu.parse.formulas import MAX_FORMULA_DEPTH, inline_formula
+from quipu.parse.formulas import inline_formula, web_formula
 from quipu.parse.pictures import PICTURE, picture_text
 
 SkipPredicate = Callable[[LexborNode], bool]
@@ -42,19 +42,13 @@ _SKIP_LINK = re.compile(r"(?:skip|jump) to\b.{0,40}", re.IGNORECASE)
 _WHOLE_PAGE = _tags("html body main article")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NOT_IN_DATA_TABLES = _tags("table ul ol menu pre h1 h2 h3 h4 h5 h6")
-# The LaTeX of elements of MathML with so many parts; all others show their parts in a row.
-_FORMULAS = {
-    "mfrac": (r"\frac{{{}}}{{{}}}", 2),
-    "msup": ("{{{}}}^{{{}}}", 2),
-    "msub": ("{{{}}}_{{{}}}", 2),
-    "msubsup": ("{{{}}}_{{{}}}^{{{}}}", 3),
-    "munder": ("{{{}}}_{{{}}}", 2),
-    "mover": ("{{{}}}^{{{}}}", 2),
-    "munderover": ("{{{}}}_{{{}}}^{{{}}}", 3),
-    "mroot": (r"\sqrt[{1}]{{{0}}}", 2),
-    "msqrt": (r"\sqrt{{{}}}", 1),
-}
 _MAX_FIGURE_DEPTH = 8
+_LANGUAGE = re.compile(r"\b(?:(?:language|lang|highlight-source|highlight)-|(?:sourceCode|brush:) )([\w+#]{1,20})")
+_BACKTICKS = re.compile("`+")
+_SENTENCE_WORD = re.compile(
+    r"(?<![^\s(])(?:the|a|an|of|to|and|is|are|that|this|with|it|и|в|не|на|что|с|как)(?=\s)", re.IGNORECASE
+)
+_MAX_SENTENCE_WORDS = 0.03  # for each character of code: English sentences have about 0.045, code with comments 0.02
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]{0,30})(?=[\s>/])", re.IGNORECASE)
 _TEXT_ONLY = _tags("script style textarea title")
 _CLOSED_BY_OTHERS = _tags(
@@ -83,6 +77,7 @@ class HtmlBlockReader:
         self._has_data = False  # the open table already has a data row
         self._n_pre = 0
         self._pictures: set[str] = set()  # their texts
+        self._language = ""  # of the open code
         self._formula: int | None = None  # memory id of the open formula
         self._layout = layout_tables(root, skips)
         for node, is_entered in walk(root, skips):
@@ -135,6 +130,8 @@ class HtmlBlockReader:
         tag = node.tag or ""
         if self._heading is not None:
             self._in_heading(node)
+        elif self._n_pre and tag != "pre":
+            self._words.append("\n" if is_entered else "")  # some pages have an element for each line of code
         elif tag == "table" and node.mem_id not in self._layout:
             self._table(is_entered)
         elif self._n_cells is not None:
@@ -149,6 +146,7 @@ class HtmlBlockReader:
         elif tag == "pre":
             self._break("paragraph" if is_entered else "code")
             self._n_pre += 1 if is_entered else -1
+            self._language = _language(node)
         else:
             self._break("paragraph")
 
@@ -237,7 +235,7 @@ class HtmlBlockReader:
         words = "".join(self._words)
         self._words.clear()
         if self._n_pre:
-            self._lines.extend(words.strip("\n").split("\n") if words.strip() else [])
+            self._lines.extend(_preformatted(words.strip("\n").split("\n"), self._language) if words.strip() else [])
             return
         line = " ".join(words.split())
         if line.strip(" |"):
@@ -260,21 +258,25 @@ class HtmlBlockReader:
         self._length += len(text) + 2
 
 
-def web_formula(math: LexborNode) -> str:
-    """Return the LaTeX of a `math` element: as the page states it, otherwise made from its MathML."""
-    stated = math.css_first('annotation[encoding="application/x-tex"]')
-    return (stated.text() if stated is not None else "") or math.attributes.get("alttext") or _latex(math)
+def _language(pre: LexborNode) -> str:
+    """Return the language of code by the classes of the element, the one inside and the two around it, else "text"."""
+    parent = pre.parent
+    nodes = (pre.css_first("code"), pre, parent, parent.parent if parent is not None else None)
+    names = " ".join((node.attributes or {}).get("class") or "" for node in nodes if node is not None)
+    language = _LANGUAGE.search(names)
+    return language[1].lower() if language and language[1] != "default" else "text"
 
 
-def _latex(node: LexborNode, depth: int = 0) -> str:
-    parts: list[str] = []
-    if depth < MAX_FORMULA_DEPTH:
-        elements = (part for part in node.iter(include_text=False) if part.tag not in ("annotation", "annotation-xml"))
-        parts = [_latex(part, depth + 1) for part in elements]
-    if not parts:
-        return " ".join((node.text() or "").split()) if node.tag != "mspace" else " "
-    pattern, n_parts = _FORMULAS.get(node.tag or "", ("", 0))
-    return pattern.format(*parts) if n_parts == len(parts) else "".join(parts)
+def _preformatted(lines: list[str], language: str) -> list[str]:
+    """Return preformatted lines, between fences as in Markdown unless they are sentences.
+
+    The opening fence has a language, so that it cannot be taken for a closing one where a chunk begins inside code.
+    """
+    text = "\n".join(lines)
+    if len(_SENTENCE_WORD.findall(text)) > _MAX_SENTENCE_WORDS * len(text):
+        return lines
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    return [fence + language, *lines, fence]
 
 
 def is_never_read(node: LexborNode) -> bool:

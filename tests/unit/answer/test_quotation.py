@@ -274,3 +274,45 @@ def test_what_is_left_out_between_items_is_marked() -> None:
     shown = _shown(_quotes("Which cities did the caravan pass?", passage_text(text))[0])
     assert "…\n- C" in shown
     assert shown.count("…") == 1
+
+
+def test_sentences_are_quoted_before_an_index_of_the_same_words() -> None:
+    names = (
+        "load of a camel",
+        "camel load",
+        "camel, saddle, load",
+        "camel saddle",
+        "saddle of a camel",
+        "saddle, load",
+    )
+    index = "\n".join(f"- {name} - camel.html#{n}" for n, name in enumerate(names))
+    text = "A camel kneels before the salt is put on its saddle, and the load is tied with a rope."
+    quotes = _quotes(
+        "Where is the load on the saddle of a camel?", passage_text(index), passage_text(text, title="Ropes")
+    )
+    assert _shown(quotes[0]) == text
+
+
+def test_a_how_to_whose_best_quote_has_no_code_also_gets_one_with_code() -> None:
+    about = passage_text("A camel is loaded with salt by loading the salt on, and every camel driver loads salt well.")
+    other = passage_text("A camel whose salt is loaded badly is a danger to all who walk on the road.", title="Rain")
+    code = "Salt is put on a camel, as its load, with:\n\n```sh\nrope --tight\n```"
+    tells = passage_text(code, title="Ropes", score=0.5)
+    shown = [_shown(quote) for quote in _quotes("How do I load salt on a camel?", about, other, tells)]
+    assert "```" not in shown[0]
+    assert "rope --tight" in shown[1]
+
+
+def test_a_fence_before_a_blank_line_closes_code_that_nothing_opens() -> None:
+    text = "camel.load(salt)\n```\n\nThe camel kneels before salt is loaded."
+    assert _shown(_quotes("When does the camel kneel?", passage_text(text))[0]) == (
+        "```\ncamel.load(salt)\n```\n\nThe camel kneels before salt is loaded."
+    )
+
+
+def test_what_introduces_a_list_begins_with_a_sentence() -> None:
+    lead = f"{FILLER}{FILLER}A caravan takes good care of its water. The caravan stops and rests at these cities:"
+    text = f"{lead}\n\n- Aleppo\n- Basra\n- Cairo\n\n{FILLER}"
+    shown = _shown(_quotes("Which cities did the caravan pass?", passage_text(text))[0])
+    assert shown.startswith(("The wind", "A caravan"))
+    assert "- Aleppo\n- Basra\n- Cairo" in shown

@@ -148,8 +148,36 @@ def test_a_table_that_places_things_is_read_as_blocks() -> None:
 
 def test_preformatted_text_keeps_its_lines() -> None:
     parsed = read("<p>a</p><pre>\ndef f():\n    return  1\n\n</pre><p>b</p>")
-    assert parsed.text == "a\n\ndef f():\n    return  1\n\nb"
+    assert parsed.text == "a\n\n```text\ndef f():\n    return  1\n```\n\nb"
     assert [block.kind for block in parsed.blocks] == ["paragraph", "code", "paragraph"]
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        '<pre class="sourceCode sh">{}</pre>',
+        '<pre><code class="language-sh hljs">{}</code></pre>',
+        '<div class="highlight-sh notranslate"><div class="highlight"><pre>{}</pre></div></div>',
+        '<div class="highlight highlight-source-sh"><pre>{}</pre></div>',
+    ],
+)
+def test_code_keeps_its_language(markup: str) -> None:
+    assert read(markup.format("ls -l\nrm x")).text == "```sh\nls -l\nrm x\n```"
+
+
+def test_code_with_an_element_for_each_line_and_with_backticks_is_one_block() -> None:
+    parsed = read("<pre><div>echo `date`</div><div>echo ```x```</div></pre>")
+    assert parsed.text == "````text\necho `date`\necho ```x```\n````"
+
+
+def test_code_in_a_list_stays_in_its_item() -> None:
+    text = read("<ul><li>Run:<pre>make all</pre></li><li>Wait.</li></ul>").text
+    assert text == "- Run:\n```text\nmake all\n```\n- Wait."
+
+
+def test_preformatted_sentences_are_no_code() -> None:
+    letter = "The road to the north is closed,\nand it is said that a storm\nof sand is on the way to us."
+    assert read(f"<pre>{letter}</pre>").text == letter
 
 
 def test_the_declared_charset_is_used() -> None:

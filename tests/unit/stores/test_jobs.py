@@ -9,7 +9,7 @@ import pytest
 
 from quipu.model.document import DocumentStatus
 from quipu.stores.relational import jobs
-from quipu.stores.relational.jobs import is_dead, new_owner
+from quipu.stores.relational.jobs import end_owner, is_dead, new_owner
 from quipu.stores.relational.store import create_or_migrate
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import source
@@ -47,6 +47,12 @@ def test_every_worker_has_a_name_of_its_own() -> None:
 
 def test_this_process_is_alive() -> None:
     assert not is_dead(new_owner())
+
+
+def test_a_worker_that_has_closed_its_store_holds_nothing_in_this_process() -> None:
+    closed, other = new_owner(), new_owner()
+    end_owner(closed)
+    assert (is_dead(closed), is_dead(other)) == (True, False)
 
 
 def test_a_process_that_has_ended_is_dead() -> None:

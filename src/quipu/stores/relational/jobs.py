@@ -47,6 +47,8 @@ _DELETE_REMOVALS = ByValues(s.job.delete().where(_j.data.is_(None)), _j.document
 _FREE = {"owner": "", "lease_until": 0.0}
 _FORGOTTEN = b""  # in place of a document that can never be read; NULL stands for a removal
 
+_ENDED: set[str] = set()  # workers of this process that have closed their stores
+
 _DERIVATION_LEASE = "deriving"  # meta key; its value is "UNTIL OWNER", or "" while nobody holds the lease
 
 # Fields of /proc/PID/stat after the program's name, which may contain anything. See proc(5): the name is field 2.
@@ -270,8 +272,18 @@ def new_owner() -> str:
     return f"{_host()}/{pid}/{_start_time(pid)}/{uuid.uuid4().hex[:8]}"
 
 
+def end_owner(owner: str) -> None:
+    """Note that a worker of this process has closed its store: what it could not give back is free."""
+    _ENDED.add(owner)
+
+
 def is_dead(owner: str) -> bool:
-    """Say whether `owner` was a process of this host that has ended; False for owners on other hosts."""
+    """Say whether `owner` has closed its store in this process, or was a process of this host that has ended.
+
+    Of owners on other hosts nothing is known: False.
+    """
+    if owner in _ENDED:
+        return True
     host, pid, start_time, _ = owner.split("/")
     return host == _host() and (not _is_running(int(pid)) or _start_time(int(pid)) != start_time)
 

@@ -257,6 +257,8 @@ class RelationalStore:
         await self._find_requests.finish()
         await self._keep_requests.finish()
         self._is_closed = True
+        if "_owner" in vars(self):
+            jobs.end_owner(self._owner)
         await finish_in_thread(self._backend.close)
 
     def _commit(self, connection: Connection, delta: Delta, at: datetime) -> CommitResult:
