@@ -61,7 +61,7 @@ class Extractor(Protocol):
 
     @property
     def identity(self) -> str:
-        """Name and version, for example "local/4". It is part of each reply's cache key."""
+        """Name and version, for example "local/5". It is part of each reply's cache key."""
         ...
 
     @property

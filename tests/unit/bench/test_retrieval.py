@@ -61,7 +61,7 @@ async def test_an_index_that_exists_is_used_again(tmp_path: Path) -> None:
     assert lines[0].startswith(
         "| set | embedder | read by | strategy | R@2 | R@5 | R@10 | R@20 | All@8 | R@5 − fusion |"
     )
-    assert lines[2].startswith("| tiny | wordllama | local/4 | convex fusion | 100.0 [100.0, 100.0] |")
+    assert lines[2].startswith("| tiny | wordllama | local/5 | convex fusion | 100.0 [100.0, 100.0] |")
 
 
 async def test_other_passages_get_another_index(tmp_path: Path) -> None:

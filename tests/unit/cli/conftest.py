@@ -529,7 +529,7 @@ class FakeEngine:
             n_replies=3,
             jobs=self.jobs,
             stale=self.stale,
-            extractor="local/4 (local rules, no language model)",
+            extractor="local/5 (local rules, no language model)",
             embedder="wordllama",
             dimension=256,
             n_bytes=1_000_000,

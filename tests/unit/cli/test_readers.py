@@ -9,7 +9,7 @@ from quipu.model.results import AddResult
 from tests.unit.cli.conftest import ESTIMATE, Cli, FakeEngine
 
 MODEL, RULES = "language model openai/gpt-4.1-mini", "local rules, no language model"
-NOW = f"local/4 ({RULES})"
+NOW = f"local/5 ({RULES})"
 
 
 def _said(out: str) -> str:

@@ -12,7 +12,7 @@ BATCH = 16
 class LocalExtractor:
     """Reads chunks by rules alone: capitals, quotation marks, brackets, and the common words of three languages."""
 
-    identity = "local/4"
+    identity = "local/5"
     description = "local rules, no language model"
     n_ahead = 0
 

@@ -1,14 +1,23 @@
 """Extraction: the entities, relations and aliases of a chunk by rules, without a model."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from quipu.ingest.local.candidates import Candidate, entity_limit, fold_occurrences, most_salient
 from quipu.ingest.local.capitalised_names import find_capitalised
 from quipu.ingest.local.entity_types import entity_type
-from quipu.ingest.local.occurrences import Cue, Occurrence, SentenceIndex
-from quipu.ingest.local.pattern_names import find_quoted, find_speakers, find_terms
+from quipu.ingest.local.occurrences import MAX_QUOTE_CHARS, Cue, Occurrence, SentenceIndex
+from quipu.ingest.local.pattern_names import (
+    TABLE,
+    CaptionedTable,
+    captioned_tables,
+    find_quoted,
+    find_speakers,
+    find_tables,
+    find_terms,
+)
 from quipu.ingest.local.prose import prose
 from quipu.ingest.local.relations import MAX_RELATIONS, find_bracketed_aliases, relate_candidates, stated_aliases
 from quipu.ingest.local.script_rules import find_chinese_names
@@ -21,6 +30,7 @@ _DEFINITION = re.compile(
     r"(?:is|was|are|were) (?:an?|the|one|any|part|among)\b|(?:refers|refer|referred) to\b|(?:means|denotes)\b"
     r"|[—–-] |это\b|(?:является|являлся|являлась|был|была|было|были) [а-яё]|是|，?指|即)"
 )
+MAX_CELL_NAMES = 8  # of a table, that it is related to
 _SENTENCE_OPENING = re.compile(r"(?:(?:the|an?)\s|[\"“«'#*\s-])*", re.IGNORECASE)
 
 
@@ -38,9 +48,16 @@ def extract_chunk(chunk: ChunkInput) -> Extraction:
     candidates = most_salient(folded, entity_limit(text))
     aliases = stated_aliases(text, bracketed, candidates)
     type_by_name = _entity_types(text, candidates, aliases)
+    table_by_name = {table.name: table for table in captioned_tables(chunk.text, chunk.title)}
+    entities = (_entity(candidate, type_by_name[candidate.name], sentences) for candidate in candidates)
+    relations = (
+        *_title_relations(candidates),
+        *_table_relations(candidates, table_by_name),
+        *relate_candidates(candidates, aliases, sentences),
+    )
     return Extraction(
-        entities=tuple(_entity(candidate, type_by_name[candidate.name], sentences) for candidate in candidates),
-        relations=(*_title_relations(candidates), *relate_candidates(candidates, aliases, sentences))[:MAX_RELATIONS],
+        entities=tuple(_with_columns(entity, table_by_name.get(entity.name)) for entity in entities),
+        relations=relations[:MAX_RELATIONS],
         aliases=aliases,
     )
 
@@ -52,6 +69,7 @@ def _find_occurrences(chunk: ChunkInput, sentences: SentenceIndex) -> list[Occur
         *find_in_title(chunk.title, text, (occurrence.name for occurrence in chinese)),
         *find_in_headings((*chunk.headings, *headings_in(text, sentences.spans)), text),
         *find_speakers(text),
+        *find_tables(text, chunk.title),
         *find_quoted(text),
         *find_capitalised(text, sentences.spans),
         *chinese,
@@ -77,9 +95,32 @@ def _title_relations(candidates: Sequence[Candidate]) -> Iterator[ExtractedRelat
         yield ExtractedRelation(source=title, target=subject, description=title)
 
 
+def _table_relations(
+    candidates: Sequence[Candidate], table_by_name: Mapping[str, CaptionedTable]
+) -> Iterator[ExtractedRelation]:
+    """Relate a table that the chunk captions to the first names in its cells."""
+    for candidate in candidates:
+        if table := table_by_name.get(candidate.name):
+            names = [
+                other.name
+                for other in candidates
+                if other.name != table.name and any(table.start <= start < table.end for start, _ in other.spans)
+            ]
+            for name in names[:MAX_CELL_NAMES]:
+                yield ExtractedRelation(source=table.name, target=name, keywords=("cell",), description=table.caption)
+
+
+def _with_columns(entity: ExtractedEntity, table: CaptionedTable | None) -> ExtractedEntity:
+    """Return the entity of a table that the chunk captions with its caption and its columns as its description."""
+    if table is None:
+        return entity
+    description = f"{table.caption}: {table.header}".lstrip(": ")[:MAX_QUOTE_CHARS]
+    return replace(entity, description=description, is_definition=True)
+
+
 def _entity(candidate: Candidate, type_name: str, sentences: SentenceIndex) -> ExtractedEntity:
     description, is_definition = _describe(candidate, sentences)
-    start, end = candidate.name_span
+    start, end = candidate.name_span if candidate.type != TABLE else (0, 0)  # the text has only a part of its name
     return ExtractedEntity(
         name=candidate.name,
         type=type_name,

@@ -1,8 +1,9 @@
-"""Pattern names: names in quotation marks, speakers of a chat, and lower-case terms that are defined or repeated."""
+"""Pattern names: names in quotation marks, numbered tables, speakers of a chat, and lower-case terms."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from quipu.ingest.local.lexicon import is_common_word, is_cyrillic, is_function_word, is_sentence_opener, words
@@ -18,6 +19,16 @@ MIN_REPEATS = 3
 MAX_TERMS = 4
 MIN_LETTERS = 3
 
+TABLE = "Data"  # the entity type of a table
+_TABLE = re.compile(
+    r"(?:(?P<english>\bTable|(?<=\bsee )table|(?<=\bin )table)|(?P<russian>\b[Тт]аблиц[аеуы]|\bтабл\.)"
+    r"|(?P<chinese>(?<![\u3400-\u9fff])表|[见如]表))[ \u00a0]?(?P<number>\d+(?:[.-]\d+)*)"
+)
+_CAPTIONED_TABLE = re.compile(
+    r"^\W{0,4}(?P<label>(?:Table|Таблица|表)[ \u00a0]?\d+(?:[.-]\d+)*)\W{0,5}(?P<caption>[^\n|]{0,200})\n\s*"
+    r"(?P<header>[^\n|]*\|[^\n]*)(?:\n\f?[^\n|]*\|[^\n]*)+",
+    re.MULTILINE,
+)
 _MARKS = '«»“”„"《》〈〉「」『』'
 _QUOTED = re.compile(rf"([«“„\"《〈「『])([^{_MARKS}\n]{{1,80}})([»”“\"》〉」』])")
 _CLOSING_MARKS = {"«": "»", "“": "”", "„": "“”", '"': '"', "《": "》", "〈": "〉", "「": "」", "『": "』"}
@@ -46,6 +57,42 @@ _TERM_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _DETERMINERS = words("the a an its his her their this that these those any each all no")
 _AFTER_NOUN = words("of in on at by for from with to and or is are was were в во на с и или для из от по к")
 _NOT_LAST = re.compile(r"\w+(?:ly|ed|ing|ous|ive|ful|ся|ть|ый|ий|ая|ое|ые|ого|ых|но)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptionedTable:
+    """A table of a chunk with its number: the name of its entity, its caption, its header, and where its rows stand."""
+
+    name: str
+    caption: str
+    header: str
+    start: int
+    end: int
+
+
+def find_tables(text: str, title: str) -> Iterator[Occurrence]:
+    """Yield what refers to a numbered table, as "Table 3", under a name with the title, since others have one, too."""
+    if title:
+        for match in _TABLE.finditer(text):
+            yield Occurrence(_table_name(match, title), match.start(), match.end(), Cue.QUOTED, TABLE)
+
+
+def captioned_tables(text: str, title: str) -> Iterator[CaptionedTable]:
+    """Yield the tables that stand just below a line that numbers them, as "Table 3: Fees"."""
+    for match in _CAPTIONED_TABLE.finditer(text) if title and "|" in text else ():
+        label = _TABLE.match(text, match.start("label"))
+        if label is not None:
+            yield CaptionedTable(
+                name=_table_name(label, title),
+                caption=" ".join(match["caption"].split()),
+                header=" ".join(match["header"].split()),
+                start=match.start("header"),
+                end=match.end(),
+            )
+
+
+def _table_name(match: re.Match[str], title: str) -> str:
+    return f"{'Table' if match['english'] else 'Таблица' if match['russian'] else '表'} {match['number']} ({title})"
 
 
 def find_quoted(text: str) -> Iterator[Occurrence]:

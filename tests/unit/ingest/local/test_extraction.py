@@ -29,7 +29,7 @@ async def _extract(chunks: list[ChunkInput]) -> list[ExtractionResult]:
 def test_it_is_named_so_that_nobody_thinks_a_model_read_the_documents() -> None:
     extractor: Extractor = LocalExtractor()
 
-    assert (extractor.identity, extractor.description) == ("local/4", "local rules, no language model")
+    assert (extractor.identity, extractor.description) == ("local/5", "local rules, no language model")
 
 
 def test_entities_are_given_in_order_with_the_title_first() -> None:
@@ -181,3 +181,36 @@ def test_a_title_the_text_does_not_name_has_no_description() -> None:
     entity = _entity("It is steep.", "Mount Etna", "Mount Etna")
 
     assert (entity.description, entity.start, entity.end) == ("", 0, 0)
+
+
+FEES = """The fees of members are in Table 3.
+
+Table 3: Fees of the library
+
+Membership | Fee | Sponsor
+Adult | 25 | Norwich Bank
+Student | 12 | Anna Berg
+
+As Table 3 shows, Lord Byron paid nothing.
+"""
+
+
+def test_a_numbered_table_is_an_entity_with_its_columns_related_to_its_cells_and_to_what_refers_to_it() -> None:
+    extraction = extract_chunk(ChunkInput(text=FEES, title="Library rules"))
+
+    table = next(entity for entity in extraction.entities if entity.name == "Table 3 (Library rules)")
+    assert (table.type, table.description) == ("Data", "Fees of the library: Membership | Fee | Sponsor")
+    names = {relation.target for relation in extraction.relations if relation.source == table.name}
+    assert {"Norwich Bank", "Anna Berg", "Lord Byron"} <= names
+
+
+def test_the_tables_of_two_documents_are_two_entities() -> None:
+    names = [_names(extract_chunk(ChunkInput(text="See Table 3 for it.", title=title))) for title in ("Rules", "Fees")]
+
+    assert [tables[-1] for tables in names] == ["Table 3 (Rules)", "Table 3 (Fees)"]
+
+
+def test_tables_are_named_in_russian_and_chinese_too() -> None:
+    assert "Таблица 2 (Отчёт)" in _names(extract_chunk(ChunkInput(text="Смотри таблицу 2 ниже.", title="Отчёт")))
+    assert "表 2 (报告)" in _names(extract_chunk(ChunkInput(text="结果见表2。", title="报告")))
+    assert _names(extract_chunk(ChunkInput(text="We laid a table 3 metres long.", title=""))) == []
