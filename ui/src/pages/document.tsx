@@ -42,7 +42,11 @@ function DocumentText({ document, chunks, text, asOf }: Loaded) {
   const element = useRef<HTMLDivElement>(null);
   const offset = useMemo(() => codePoints(text), [text]);
   const span = useMemo(() => citedSpan(params, offset, text.length), [params.toString(), offset]);
-  const borders = useMemo(() => chunks.map((chunk) => ({ at: offset(chunk.start), label: labelOf(chunk) })), [chunks]);
+  const pages = useMemo(() => pagesOf(text, chunks, offset), [text, chunks]);
+  const borders = useMemo(() => {
+    const atPages = pages.map(({ page, start }) => ({ at: offset(start), label: t("page", { n: page }) }));
+    return [...atPages, ...chunks.map((chunk) => ({ at: offset(chunk.start), label: labelOf(chunk) }))]; // where both begin, the chunk names the page
+  }, [pages, chunks]);
   const mentions = useMentions(element, chunks, offset, isMarked && !asOf ? tab : ""); // the index keeps those of now
   const spans = span ? [span, ...mentions] : mentions;
   useEffect(() => {
@@ -70,7 +74,7 @@ function DocumentText({ document, chunks, text, asOf }: Loaded) {
               {t("document.download")}
             </a>
           )}
-          <PageChoice document={document} chunks={chunks} />
+          <PageChoice document={document} pages={pages} />
         </p>
         <Tabs
           label={t("document.views")}
@@ -153,21 +157,48 @@ function labelOf({ ordinal, page, headings }: Chunk): string {
   return [...place, headings.at(-1)].filter(Boolean).join(" · ");
 }
 
-/** A choice of pages, which leads to the first chunk of a page; nothing where a document has no pages. */
-function PageChoice({ document, chunks }: { document: Document; chunks: Chunk[] }) {
-  const first = new Map<number, Chunk>();
-  for (const chunk of chunks) if (chunk.page !== null && !first.has(chunk.page)) first.set(chunk.page, chunk);
-  if (!first.size) return null;
-  const start = Number(route.value.params.get("start") ?? -1);
-  const shown = chunks.findLast((chunk) => chunk.start <= start)?.page;
-  const show = (page: number) => {
-    const { start, end } = first.get(page)!;
+/** Where a page lies in the text, in code points. */
+interface Page {
+  page: number;
+  start: number;
+  end: number;
+}
+
+/** The pages that have text: a form feed begins a page, and a chunk says which page the text begins with. */
+function pagesOf(text: string, chunks: Chunk[], offset: (point: number) => number): Page[] {
+  const numbered = chunks.find(({ page }) => page !== null);
+  if (!numbered) return [];
+  let page = numbered.page! - (text.slice(0, offset(numbered.start)).split("\f").length - 1);
+  let at = 0;
+  const pages: Page[] = [];
+  for (const words of text.split("\f")) {
+    const start = at + lengthOf(/^\s*/.exec(words)![0]);
+    const end = at + lengthOf(words.trimEnd());
+    if (start < end) pages.push({ page, start, end });
+    at += lengthOf(words) + 1;
+    page++;
+  }
+  return pages;
+}
+
+/** The length of a text in code points. */
+function lengthOf(text: string): number {
+  return text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0);
+}
+
+/** A choice of pages, which marks the one that is chosen; nothing where a document has no pages. */
+function PageChoice({ document, pages }: { document: Document; pages: Page[] }) {
+  if (!pages.length) return null;
+  const at = Number(route.value.params.get("start") ?? -1);
+  const shown = pages.findLast(({ start }) => start <= at)?.page;
+  const show = (chosen: number) => {
+    const { start, end } = pages.find(({ page }) => page === chosen)!;
     go(href("documents", document.id, { start, end }));
   };
   return (
     <select aria-label={t("document.page")} value={String(shown ?? "")} onChange={(event) => show(Number(event.currentTarget.value))}>
       {!shown && <option value="">{t("document.page")}</option>}
-      {[...first.keys()].map((page) => (
+      {pages.map(({ page }) => (
         <option key={page} value={String(page)}>
           {t("page", { n: page })}
         </option>
