@@ -20,6 +20,7 @@ from quipu.engine.ingestion import IngestRun
 from quipu.errors import InvalidInput, NotFound, Unavailable
 from quipu.ingest.documents import ChangeStatus, change_status, reading_identity
 from quipu.ingest.sources import SIDECAR_SUFFIX, FoundSource, find_sources
+from quipu.model.delta import Delta
 from quipu.model.document import Document, DocumentStatus, SourceDocument
 from quipu.model.event import EventSink, ignore_event
 from quipu.model.ids import digest_bytes
@@ -259,6 +260,15 @@ class FolderMirror:
         )
 
 
+async def _follow_moves(mirror: FolderMirror) -> None:
+    """Let edits that name a moved file name it where it is now. This comes first, so that a crash loses none."""
+    edits = mirror.components.edits
+    if edits is not None and mirror.missing:
+        named = {name for recorded in await edits.edits(with_undone=False) for name in recorded.edit.documents}
+        if not named.isdisjoint(mirror.missing):
+            await mirror.components.store.commit(Delta(moved=(await asyncio.to_thread(mirror.plan)).renamed))
+
+
 class AddsFound(Protocol):
     """The part of the engine that a mirror uses."""
 
@@ -303,6 +313,7 @@ class Mirrors:
             return await asyncio.to_thread(mirror.plan)
         if not allow_removals:
             await asyncio.to_thread(mirror.check_removals)
+        await _follow_moves(mirror)
         digests: dict[str, str] = {}
         await asyncio.to_thread(mirror.note, None)
         run = IngestRun(components.within(max_cost), on_event)

@@ -125,8 +125,9 @@ class Delta:
     is added to the existing counts. `rebuild_text` builds full text and links again from the chunks, with the tokenizer
     of this version. `repair` builds all that the store derives from facts again, and drops derivations and vectors with
     damaged rows. `edits` hold from now on, after those of earlier commits. `undo` are the ids of edits that hold no
-    longer; unknown ids, and those of edits that are undone already, are ignored. `at` is the time of the change, with
-    its zone; None: now.
+    longer; unknown ids, and those of edits that are undone already, are ignored. `moved` are pairs of ids, before and
+    after: edits that name the first document name the second from then on. `at` is the time of the change, with its
+    zone; None: now.
     """
 
     cancel: Sequence[str] = ()
@@ -139,6 +140,7 @@ class Delta:
     remove_claimed: Sequence[int] = ()
     edits: Sequence[Edit] = ()
     undo: Sequence[int] = ()
+    moved: Sequence[tuple[str, str]] = ()
     fail: Sequence[JobFailure] = ()
     summaries: Sequence[Summary] = ()
     partition: Partition | None = None

@@ -11,6 +11,7 @@ from quipu.engine import Quipu
 from quipu.engine.mirroring import IGNORE_FILE, STATE_FILE
 from quipu.errors import InvalidInput, NotFound
 from quipu.ingest import sources
+from quipu.model.edit import EditKind, EditRequest
 from tests.laws.world import engine
 
 OLD_NS = 1_600_000_000 * 10**9
@@ -92,6 +93,24 @@ async def test_a_moved_file_is_a_moved_document(kb: Quipu, folder: Path) -> None
     assert result.added is not None
     assert (result.added.n_extracted, result.added.n_reused) == (0, 1)  # what was read of it is still there
     assert await ids(kb) == ["notes/b.md", "notes/sub/a.md", "notes/sub/c.md"]
+
+
+async def test_a_split_follows_a_moved_file(kb: Quipu, folder: Path) -> None:
+    for name in ("a", "b"):
+        write(folder / f"{name}.md", f"IBM is a journal. IBM appears in Boston. This is copy {name}.")
+    await kb.mirror(folder)
+    split = EditRequest(kind=EditKind.SPLIT, entities=["IBM"], name="IBM (journal)", documents=["notes/a.md"])
+    made = await kb.edits.make(split)
+    (folder / "a.md").rename(folder / "sub" / "journal.md")
+    assert (await kb.mirror(folder, dry_run=True)).renamed
+    assert (await kb.edits.edit(made.id)).edit.documents == ("notes/a.md",)
+    await kb.mirror(folder)
+    followed = await kb.edits.edit(made.id)
+    assert (followed.edit.documents, followed.has_effect) == (("notes/sub/journal.md",), True)
+    assert {chunk.document_id for chunk, _ in (await kb.entity("IBM (journal)")).chunks} == {"notes/sub/journal.md"}
+    assert await kb.verify() == []
+    await kb.edits.undo([made.id])
+    assert (await kb.entity("IBM")).entity.n_chunks == 2
 
 
 async def test_a_folder_that_was_moved_as_a_whole_is_no_removal(kb: Quipu, folder: Path) -> None:

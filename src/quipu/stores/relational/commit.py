@@ -102,7 +102,7 @@ def apply(snapshot: Snapshot, bloom: BloomFilter, delta: Delta, at: datetime) ->
     vector_writes.retarget(connection, facts.chunks.vectors | facts.fold.vectors | derived_vectors, revision)
 
     replies.record(connection, backend, delta.replies)
-    if publish or removals or delta.edits or delta.undo:
+    if publish or removals or delta.edits or delta.undo or delta.moved:
         replies.drop_of_revision(connection, revision)
     _close_jobs(connection, backend, publish, removals)
     replies.drop_joint(connection, facts.chunks.retracting_documents)
@@ -174,7 +174,7 @@ def _write_edits(snapshot: Snapshot, delta: Delta, chunk_changes: ChunkChanges, 
     """Make and undo edits, and apply all that hold to what the changed chunks state."""
     if not delta.edits and next_rid(snapshot.connection, s.edit) == 1:
         return EditChanges()  # there was never an edit
-    return edits.write(snapshot, delta.edits, delta.undo, chunk_changes, now)
+    return edits.write(snapshot, delta, chunk_changes, now)
 
 
 def _write_mentions(connection: Connection, backend: Backend, chunk_changes: ChunkChanges) -> FactChanges:

@@ -5,7 +5,7 @@ it, so that the next edit, or undoing one, starts from what was extracted.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, func, select, tuple_
 
-from quipu.model.delta import ChunkFacts
+from quipu.model.delta import ChunkFacts, Delta
 from quipu.model.edit import Edit, EditKind, EditRules, RecordedEdit, Statements, targets
 from quipu.model.graph import AliasMention, ClaimMention, EntityMention, RelationMention
 from quipu.stores.relational import chunks
@@ -96,15 +96,18 @@ class EditChanges:
     undone: tuple[int, ...] = ()
 
 
-def write(
-    snapshot: Snapshot, edits: Sequence[Edit], undo: Sequence[int], changes: ChunkChanges, now: str
-) -> EditChanges:
-    """Record edits, undo others, and change `changes` to what its chunks, and those of these edits, then state."""
+def write(snapshot: Snapshot, delta: Delta, changes: ChunkChanges, now: str) -> EditChanges:
+    """Record edits, undo others, let them follow moved documents, and change `changes` to what chunks then state.
+
+    These are the chunks of `changes` and those of such edits.
+    """
     connection = snapshot.connection
     for forget in _FORGET:
         forget.run(connection, changes.retracted_chunks)
-    recorded = EditChanges(_record(connection, edits, now), _undo(connection, undo, now))
-    affected = _affected(connection, edits, recorded.undone) - {rid for rid, _ in changes.stated}
+    recorded = EditChanges(_record(connection, delta.edits, now), _undo(connection, delta.undo, now))
+    moved = _follow(connection, dict(delta.moved)) if delta.moved else {}
+    affected = _affected(connection, [*delta.edits, *moved.values()], [*recorded.undone, *moved])
+    affected.difference_update(rid for rid, _ in changes.stated)
     restated = facts_before_edits(snapshot, sorted(affected.difference(changes.retracted_chunks)))
     changes.retracted_chunks += [rid for rid, _ in restated]
     for forget in _FORGET:
@@ -148,6 +151,20 @@ def _undo(connection: Connection, undo: Sequence[int], now: str) -> tuple[int, .
         changed = {"undone_at": now, "checksum": checksum(s.edit, undone)}
         connection.execute(s.edit.update().where(s.edit.c.rid == row["rid"]).values(changed))
     return tuple(sorted(row["rid"] for row in rows))
+
+
+def _follow(connection: Connection, id_by_moved: Mapping[str, str]) -> dict[int, Edit]:
+    """Let splits name documents by their ids after a move; return those that changed."""
+    moved: dict[int, Edit] = {}
+    for row in connection.execute(select(s.edit).where(s.edit.c.kind == EditKind.SPLIT.value)).all():
+        edit = _decode(row.kind, row.payload)
+        documents = tuple(dict.fromkeys(id_by_moved.get(name, name) for name in edit.documents))
+        if documents != edit.documents:
+            moved[row.rid] = replace(edit, documents=documents)
+            changed: dict[str, Any] = {"payload": _encode(moved[row.rid])}
+            changed["checksum"] = checksum(s.edit, {**row._mapping, **changed})
+            connection.execute(s.edit.update().where(s.edit.c.rid == row.rid).values(changed))
+    return moved
 
 
 def _affected(connection: Connection, new: Sequence[Edit], undone: Sequence[int]) -> set[int]:

@@ -262,7 +262,7 @@ class RelationalStore:
         await finish_in_thread(self._backend.close)
 
     def _commit(self, connection: Connection, delta: Delta, at: datetime) -> CommitResult:
-        if delta.publish or delta.remove or delta.remove_claimed or delta.edits or delta.undo:
+        if delta.publish or delta.remove or delta.remove_claimed or delta.edits or delta.undo or delta.moved:
             # Another process may have rebuilt full text with another tokenizer.
             text_index.check_tokenizer(connection, self._analyzer.identity)
         if self._embedder and (delta.publish or delta.enqueue):

@@ -1,6 +1,7 @@
 """Edits: they hold for documents of today and of tomorrow, and undone ones leave no trace in the state."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -155,6 +156,20 @@ class EditsContract:
             assert other.n_mentions == 2
             assert other.aliases == ()
             assert await store.verify() == []
+
+    async def test_a_split_follows_a_document_that_has_moved(self, open_store: OpenStore) -> None:
+        (name,) = _SPLIT.documents
+        async with open_store("moved") as store:
+            await publish(store, *_DOCUMENTS)
+            await _edit(store, _SPLIT)
+            others = [facts for facts in _DOCUMENTS if facts.id != name]
+            await store.commit(Delta(moved=[(name, others[0].id), ("unknown", "x")]))
+            assert await store.verify() == []
+            state = await dump(store)
+        async with open_store("fresh") as store:
+            await publish(store, *_DOCUMENTS)
+            await _edit(store, replace(_SPLIT, documents=(others[0].id,)))
+            assert await dump(store) == state
 
     async def test_edits_hold_whatever_the_order_of_edits_and_documents(self, open_store: OpenStore) -> None:
         dumps = set()
