@@ -22,6 +22,7 @@ from quipu.text.quantities import Quantities, read_dates, read_quantities
 from quipu.text.unicode import is_unspaced
 
 MAX_SHOWN_ROWS = 20
+MAX_NAMES = 5  # of the rows of an extreme
 MIN_SUMMANDS = 3  # of a cell that is the sum of all others, and so perhaps a total without the name
 MIN_AVERAGE_DECIMALS = 2
 _LABELS = {
@@ -59,6 +60,8 @@ _NO_MEASURE = re.compile(
 )
 _FOOTNOTE = re.compile(r"[*†‡§¹²³⁴-⁹ᵃ-ᶻ]|\[\^?\w{1,3}\]|\^")
 _NOTHING = re.compile(r"[-–—.…]*|n/?a|\?|нет данных|无|null|none|nan", re.IGNORECASE)
+_MOST_OF = re.compile(r"\b(?:most|fewest)\b", re.IGNORECASE)
+_SHARE = re.compile(r"-?0?[.,]\d|[\d.,]+ ?%")
 _YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d")
 _COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
@@ -123,6 +126,8 @@ def answer_reading(table: CellTable, reading: TableReading, question: str) -> Ta
     if result is None:
         return None
     value, rows, labels = result
+    if _MOST_OF.search(question) and all(_SHARE.match(table.rows[row][reading.column]) for row in rows):
+        return None  # where the share is highest, the number need not be
     label = labels[reading.operation][language]
     text = f"{label} {table.header[reading.column]}{_conditions(table, reading)}: {value}"
     if reading.operation in (TableOperation.MAXIMUM, TableOperation.MINIMUM):
@@ -134,13 +139,13 @@ def _rows_that_count(table: CellTable, reading: TableReading) -> list[int] | Non
     """Return the rows that satisfy the conditions, without totals; None if a condition cannot be decided for a row."""
     cells_by_column, rows = reading.cells_by_column, range(len(table.rows))
     named = {cell for cells in cells_by_column.values() for cell in cells}
-    is_total = [any(_is_total(cell) and cell not in named for cell in _texts(table, row)) for row in rows]
-    if reading.operation is not TableOperation.VALUE and not _is_flat(table, is_total):
+    totals = _total_rows(table, named)
+    if reading.operation is not TableOperation.VALUE and not _is_flat(table, totals):
         return None
     counting = [
         row
         for row in rows
-        if not is_total[row] and all(table.rows[row][column] in cells for column, cells in cells_by_column.items())
+        if row not in totals and all(table.rows[row][column] in cells for column, cells in cells_by_column.items())
     ]
     for column, comparison in reading.comparisons.items():
         satisfied = _satisfying(table, column, comparison, counting)
@@ -150,23 +155,26 @@ def _rows_that_count(table: CellTable, reading: TableReading) -> list[int] | Non
     return counting
 
 
-def _texts(table: CellTable, row: int) -> list[str]:
-    """Return the cells of a row that are no numbers, at least the first."""
-    cells = table.rows[row]
-    return [cell for index, cell in enumerate(cells) if cell and (index == 0 or not is_number_column(table, index))]
+def _total_rows(table: CellTable, named: Collection[str] = ()) -> list[int]:
+    """Return the rows that a cell of text calls a total, unless the question names that cell."""
+    texts = [c for c in range(len(table.header)) if c == 0 or not is_number_column(table, c)]
+    return [
+        row
+        for row, cells in enumerate(table.rows)
+        if any(_is_total(cells[column]) and cells[column] not in named for column in texts)
+    ]
 
 
 def _is_total(cell: str) -> bool:
     return _TOTAL.fullmatch(cell.strip(" :.")) is not None
 
 
-def _is_flat(table: CellTable, is_total: Sequence[bool]) -> bool:
+def _is_flat(table: CellTable, totals: Sequence[int]) -> bool:
     """Return whether each row stands for itself: no row is a part of others, their title, or the same as another.
 
     One total may stand above or below all other rows. Totals between them are of some of the rows.
     """
-    totals = [row for row, total in enumerate(is_total) if total]
-    if len(totals) > 1 or (totals and totals[0] not in (0, len(is_total) - 1)):
+    if len(totals) > 1 or (totals and totals[0] not in (0, len(table.rows) - 1)):
         return False
     if len(set(table.rows)) < len(table.rows):
         return False
@@ -223,14 +231,16 @@ def _computed(
     is_extreme = reading.operation in (TableOperation.MAXIMUM, TableOperation.MINIMUM)
     choose = max if reading.operation is TableOperation.MAXIMUM else min
     if is_extreme and (dates := read_dates(cells)):
-        chosen = [row for row, day in zip(rows, dates, strict=True) if day == choose(dates)]
+        best = choose(dates)
+        chosen = [row for row, day in zip(rows, dates, strict=True) if day == best]
         return table.rows[chosen[0]][reading.column], chosen, _DATE_LABELS
     quantities = _quantities(table, reading.column, cells)
     if quantities is None or _holds_total(quantities.values):
         return None
     values = quantities.values
     if is_extreme:
-        chosen = [row for row, value in zip(rows, values, strict=True) if value == choose(values)]
+        extreme = choose(values)
+        chosen = [row for row, value in zip(rows, values, strict=True) if value == extreme]
         return table.rows[chosen[0]][reading.column], chosen, _LABELS
     is_name = _NO_MEASURE.fullmatch(table.header[reading.column].strip()) or all(map(_YEAR.fullmatch, cells))
     if is_name or len(values) < 2:
@@ -253,7 +263,7 @@ def _agrees_with_total(table: CellTable, reading: TableReading, total: Decimal) 
     """Return whether the table states no total of all its rows, or the same one."""
     if reading.cells_by_column or reading.comparisons:
         return True
-    stated = [table.rows[row] for row in range(len(table.rows)) if any(map(_is_total, _texts(table, row)))]
+    stated = [table.rows[row] for row in _total_rows(table)]
     quantities = _quantities(table, reading.column, [cells[reading.column] for cells in stated]) if stated else None
     return not stated or (quantities is not None and set(quantities.values) == {total})
 
@@ -277,7 +287,7 @@ def _names_of(table: CellTable, reading: TableReading, rows: Sequence[int]) -> s
     keys = [column for column in unique if not is_number_column(table, column)]
     columns = dict.fromkeys([*keys[:1], *reading.named])
     named = [
-        f"{table.header[column]}: {', '.join(dict.fromkeys(table.rows[row][column] for row in rows))}"
+        f"{table.header[column]}: {', '.join(list(dict.fromkeys(table.rows[row][column] for row in rows))[:MAX_NAMES])}"
         for column in columns
         if column != reading.column
     ]

@@ -339,10 +339,15 @@ def _linked(text: str, blocks: list[TextBlock]) -> Iterator[TextBlock]:
     """Yield the blocks with the index of their heading and of the block that introduces them."""
     heading = -1
     outer: list[int] = []  # blocks that less indented blocks below may close
+    first_by_kind = {BlockKind.ITEM: 0, BlockKind.ROW: 0}  # where a run of the kind and of noise begins
     for place, block in enumerate(blocks):
         while outer and blocks[outer[-1]].indent >= block.indent:
             outer.pop()
-        yield replace(block, heading=heading, lead=_lead_of(text, blocks, place, outer[-1] if outer else -1))
+        first = first_by_kind.get(block.kind, place)
+        yield replace(block, heading=heading, lead=_lead_of(text, blocks, place, first, outer[-1] if outer else -1))
+        for kind in first_by_kind:
+            if block.kind not in (kind, BlockKind.NOISE):
+                first_by_kind[kind] = place + 1
         if block.kind is BlockKind.HEADING:
             heading = place
             outer.clear()
@@ -356,14 +361,11 @@ def _is_section(row: str) -> bool:
     return len(cells) > 1 and bool(cells[0].strip()) and not any(cell.strip() for cell in cells[1:])
 
 
-def _lead_of(text: str, blocks: list[TextBlock], place: int, outer: int) -> int:
-    """Return the index of the block that introduces the one at `place`; -1 if none does."""
+def _lead_of(text: str, blocks: list[TextBlock], place: int, first: int, outer: int) -> int:
+    """Return the index of the block that introduces the one at `place`, whose run begins at `first`; -1 if none."""
     kind = blocks[place].kind
     if kind is BlockKind.HEADING:
         return -1
-    first = place
-    while first and blocks[first - 1].kind in (kind, BlockKind.NOISE) and kind in (BlockKind.ITEM, BlockKind.ROW):
-        first -= 1
     while first < place and blocks[first].kind is BlockKind.NOISE:
         first += 1
     if kind is BlockKind.ROW:

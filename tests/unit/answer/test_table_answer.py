@@ -150,6 +150,13 @@ def test_cells_that_are_not_clear_are_not_summed(rows: str) -> None:
     assert _answer("What is the sum of the weights?", f"| Product | Weight |\n|---|---|\n{rows}\n") is None
 
 
+def test_where_a_share_is_highest_the_number_need_not_be() -> None:
+    table = "| State | Engineers |\n|---|---|\n| Ohio | 0.004 |\n| Utah | 0.007 |\n"
+    assert _answer("Which state has the most engineers?", table) is None
+    assert _answer("What is the highest value of engineers?", table) is not None
+    assert _answer("Which state has the most engineers?", table.replace("0.00", "")) is not None
+
+
 def test_a_total_that_the_table_states_is_no_summand() -> None:
     computed = _answer("What is the sum of weights?", "Product | Weight\nLamp | 5\nDesk | 6\nTotal | 11\n")
     assert computed is not None
