@@ -15,14 +15,14 @@ from quipu.errors import InvalidInput
 from quipu.ingest.documents import IngestConfig
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.event import EventSink, ignore_event
-from quipu.model.query import Query
+from quipu.model.query import Filter, Query
 from quipu.model.usage import MICRO, USD, Price, SpendingLimit
 from quipu.ports.archive import ArchiveStore
 from quipu.ports.conversations import ConversationStore
 from quipu.ports.edits import EditStore
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, Tokenizer, ignore_text
-from quipu.ports.store import Store
+from quipu.ports.store import ReadView, Store
 from quipu.ports.topology import TopologyIndex
 from quipu.ports.vector_index import VectorIndex
 from quipu.wrap.meter import Meter, SpendingBudget
@@ -169,6 +169,12 @@ class Components:
             return
         async with self.past.at(as_of, self) as (components, note):
             yield components, note
+
+    @asynccontextmanager
+    async def view_at(self, allowed: Filter) -> AsyncIterator[tuple["Components", ReadView]]:
+        """Open a view of what a filter allows, as of its date, and return it with the components that it belongs to."""
+        async with self.at(allowed.as_of) as (then, _), then.store.view(allowed) as view:
+            yield then, view
 
     async def drop_past(self) -> None:
         """Delete the copies of the index at dates, of all processes."""

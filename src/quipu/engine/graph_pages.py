@@ -21,6 +21,7 @@ from quipu.engine.lookups import check_documents, named_entity, unique_ids
 from quipu.errors import InvalidInput
 from quipu.model.graph import Relation
 from quipu.model.ids import relation_id
+from quipu.model.query import Filter
 from quipu.model.results import (
     MAX_EDGES,
     MAX_HOPS,
@@ -125,16 +126,15 @@ class GraphPages:
         return ChunkPage(chunks=tuple(chunks), n_total=document.n_chunks, cursor=cursor)
 
     async def entities(
-        self, *, prefix: str = "", types: Sequence[str] = (), k: int = 50, after: str = ""
+        self, *, prefix: str = "", types: Sequence[str] = (), k: int = 50, after: str = "", as_of: str = ""
     ) -> EntityPage:
-        """Return a page of entities, those with the most relations first.
+        """Return a page of entities, those with the most relations first; with `as_of`, of what held then.
 
-        With `prefix`, only entities whose normalised name begins with it, in any script: letter case,
-        punctuation and a leading article do not count. With `types`, only entities of these types. `after` is the
-        cursor of the page before.
+        With `prefix`, only entities whose normalised name begins with it, in any script: letter case, punctuation and a
+        leading article do not count. With `types`, only these types. `after` is the cursor of the page before.
         """
         _check_size("k", k, MAX_PAGE)
-        async with self._graph() as (view, graph):
+        async with self._graph(as_of) as (view, graph):
             order = graph.entities
             mask = graph.has_type(order, unique_ids(types))
             if prefix.strip():
@@ -149,15 +149,16 @@ class GraphPages:
         cursor = f"{graph.degrees[places[k - 1]]}:{entities[-1].key}" if len(places) > k else ""
         return EntityPage(entities=tuple(entities), n_total=n_total, cursor=cursor)
 
-    async def relations(self, *, types: Sequence[str] = (), k: int = 50, after: str = "") -> RelationPage:
-        """Return a page of relations, the largest weight first.
+    async def relations(
+        self, *, types: Sequence[str] = (), k: int = 50, after: str = "", as_of: str = ""
+    ) -> RelationPage:
+        """Return a page of relations, the largest weight first; with `as_of`, of what held then.
 
-        With `types`, only relations whose entities both have one of these types. `after` is the cursor of the page
-        before.
+        With `types`, only relations whose entities both have one of them. `after` is the cursor of the page before.
         """
         _check_size("k", k, MAX_PAGE)
         names = unique_ids(types)
-        async with self._graph() as (view, graph):
+        async with self._graph(as_of) as (view, graph):
             sources, targets, weights = await asyncio.to_thread(lambda: graph.relations)
             mask = graph.has_type(sources, names) & graph.has_type(targets, names)
             n_total = int(mask.sum())
@@ -173,14 +174,16 @@ class GraphPages:
         cursor = f"{weights[rows[k - 1]]}:{relations[-1].id}" if len(rows) > k else ""
         return RelationPage(relations=tuple(relations), n_total=n_total, cursor=cursor)
 
-    async def neighbours(self, name: str, *, types: Sequence[str] = (), k: int = 50, after: str = "") -> NeighbourPage:
-        """Return an entity and a page of its neighbours, those with the heaviest relation first.
+    async def neighbours(
+        self, name: str, *, types: Sequence[str] = (), k: int = 50, after: str = "", as_of: str = ""
+    ) -> NeighbourPage:
+        """Return an entity and a page of its neighbours, those with the heaviest relation first; `as_of` as above.
 
         `name` is a name, alias or key. With `types`, only neighbours of these types. `after` is the cursor of the page
         before. Raises NotFound with near matches.
         """
         _check_size("k", k, MAX_PAGE)
-        async with self._graph() as (view, graph):
+        async with self._graph(as_of) as (view, graph):
             entity = await named_entity(view, name)
             places = await _places(view, graph, [entity.key])
             own, others, weights = graph.edges(places)
@@ -241,8 +244,12 @@ class GraphPages:
             return tuple([await _path(view, graph, np.array(path, dtype=np.int64)) for path in paths])
 
     @asynccontextmanager
-    async def _graph(self) -> AsyncIterator[tuple[ReadView, RankedGraph]]:
-        """Open a view with its graph. Views of one revision share the ranking."""
+    async def _graph(self, as_of: str = "") -> AsyncIterator[tuple[ReadView, RankedGraph]]:
+        """Open a view with its graph; with `as_of`, of what held then. Views of one revision share the ranking."""
+        if as_of:
+            async with self._components.view_at(Filter(as_of=as_of)) as (then, view):
+                yield view, RankedGraph(await then.topology.open(view), await view.entity_types())
+            return
         async with self._components.store.view() as view:
             topology = await self._components.topology.open(view)
             graph = self._ranked

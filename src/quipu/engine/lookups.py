@@ -61,9 +61,9 @@ class Lookups(Past):
     ) -> list[Document]:
         """Return a listing of documents, by default all by id; queued and failed ones too, unless a filter is given.
 
-        With `ids`, only those of them that exist.
+        With `ids`, only those of them that exist. With `as_of` in the filter, the documents are as they were then.
         """
-        async with self._store.view(allowed) as view:
+        async with self._components.view_at(allowed or Filter()) as (_, view):
             return await view.documents(ids, listing=listing)
 
     async def document(self, document_id: str, *, as_of: str = "") -> DocumentDetails:

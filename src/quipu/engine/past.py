@@ -151,10 +151,15 @@ class Past:
     _components: Components
     _store: Store
 
-    async def earlier_versions(self, ids: Sequence[str] | None = None) -> list[EarlierVersion]:
-        """Return the earlier versions that the index keeps, of these documents or of all: the setting `history`."""
+    async def earlier_versions(
+        self, ids: Sequence[str] | None = None, *, k: int | None = None, after: str = ""
+    ) -> list[EarlierVersion]:
+        """Return the earlier versions that the index keeps, of these documents or of all: the setting `history`.
+
+        With `k`, a page of so many; `after` is the `cursor` of the last version of the page before.
+        """
         history = self._history
-        return await history.versions(ids) if history else []
+        return await history.versions(ids, k=k, after=after) if history else []
 
     async def purge(self, *, before: str = "", dry_run: bool = False) -> PurgeResult:
         """Delete earlier versions, cached replies that no live document needs, and other leftovers, from every file.
@@ -178,9 +183,5 @@ class Past:
     @asynccontextmanager
     async def _view(self, as_of: str = "") -> AsyncIterator[ReadView]:
         """Return a view of what held at a date; by default of the index as it is. Raises InvalidInput for no date."""
-        allowed = Filter(as_of=as_of)
-        async with (
-            self._components.at(allowed.as_of) as (components, _),
-            components.store.view(allowed) as view,
-        ):
+        async with self._components.view_at(Filter(as_of=as_of)) as (_, view):
             yield view

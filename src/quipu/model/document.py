@@ -139,6 +139,11 @@ class EarlierVersion:
     holds_until: str
     n_chunks: int
 
+    @property
+    def cursor(self) -> str:
+        """The cursor of a page that ends with this version."""
+        return json.dumps([self.document_id, self.since, self.ended_at], ensure_ascii=False)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgeResult:

@@ -36,10 +36,13 @@ class HistoryStore(Protocol):
         """Whether commits of this store keep what they replace and remove."""
         ...
 
-    async def versions(self, documents: Sequence[str] | None = None, *, before: str = "") -> list[EarlierVersion]:
+    async def versions(
+        self, documents: Sequence[str] | None = None, *, before: str = "", k: int | None = None, after: str = ""
+    ) -> list[EarlierVersion]:
         """Return the earlier versions of these documents, None: of all, by document and then the oldest first.
 
         With `before`, only those that had ended before this date (ISO 8601, a moment in UTC or the beginning of one).
+        With `k`, a page of so many; `after` is the `cursor` of the last version of the page before.
         """
         ...
 

@@ -68,6 +68,14 @@ class DocumentPage:
     cursor: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionPage:
+    """A page of earlier versions of documents; `cursor` asks for the next one, "" if this is the last."""
+
+    versions: tuple[EarlierVersion, ...]
+    cursor: str
+
+
 class NewText(WireBody):
     """A text to add as a document. Without an id, its id is made from its content."""
 
@@ -176,9 +184,15 @@ async def show_document(kb: Quipu, document: str, *, as_of: AsOf = "") -> Docume
 
 
 @operation("GET", f"{WORKSPACE}/versions", Permission.READ)
-async def list_versions(kb: Quipu, *, document: str = "") -> list[EarlierVersion]:
-    """List the earlier versions that the setting `history` keeps, of one document or of all, the oldest first."""
-    return await kb.earlier_versions([document] if document else None)
+async def list_versions(
+    kb: Quipu, *, document: str = "", k: Annotated[int, Field(ge=1, le=1_000)] = 100, cursor: str = ""
+) -> VersionPage:
+    """List page by page the earlier versions that the setting `history` keeps, of one document or of all.
+
+    They are ordered by document, then the oldest first.
+    """
+    versions = await kb.earlier_versions([document] if document else None, k=k, after=cursor)
+    return VersionPage(versions=tuple(versions), cursor=versions[-1].cursor if len(versions) == k else "")
 
 
 @operation("GET", f"{WORKSPACE}/texts/{{document:path}}", Permission.READ, media_type="text/plain")

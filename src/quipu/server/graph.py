@@ -60,9 +60,10 @@ async def list_entities(
     type: _Types = (),  # noqa: A002
     k: _PageSize = 50,
     cursor: str = "",
+    as_of: AsOf = "",
 ) -> EntityPage:
     """List entities page by page, those with the most relations first; with `prefix`, those whose names begin so."""
-    return await kb.entities(prefix=prefix, types=_listed(type), k=k, after=cursor)
+    return await kb.entities(prefix=prefix, types=_listed(type), k=k, after=cursor, as_of=as_of)
 
 
 @operation("GET", f"{WORKSPACE}/entities/{{name:path}}", Permission.READ)
@@ -79,15 +80,23 @@ async def list_neighbours(
     type: _Types = (),  # noqa: A002
     k: _PageSize = 50,
     cursor: str = "",
+    as_of: AsOf = "",
 ) -> NeighbourPage:
     """List the neighbours of an entity page by page, those with the heaviest relation first."""
-    return await kb.neighbours(name, types=_listed(type), k=k, after=cursor)
+    return await kb.neighbours(name, types=_listed(type), k=k, after=cursor, as_of=as_of)
 
 
 @operation("GET", f"{WORKSPACE}/relations", Permission.READ)
-async def list_relations(kb: Quipu, *, type: _Types = (), k: _PageSize = 50, cursor: str = "") -> RelationPage:  # noqa: A002
+async def list_relations(
+    kb: Quipu,
+    *,
+    type: _Types = (),  # noqa: A002
+    k: _PageSize = 50,
+    cursor: str = "",
+    as_of: AsOf = "",
+) -> RelationPage:
     """List relations page by page, the heaviest first."""
-    return await kb.relations(types=_listed(type), k=k, after=cursor)
+    return await kb.relations(types=_listed(type), k=k, after=cursor, as_of=as_of)
 
 
 @operation("GET", f"{WORKSPACE}/relation", Permission.READ)

@@ -14,6 +14,7 @@ from pydantic import Field
 import quipu
 from quipu.errors import InvalidInput, NotFound, QuipuError, Unavailable
 from quipu.model.document import DocumentListing
+from quipu.model.query import Filter
 from quipu.server.mcp_results import (
     ChangedDocument,
     CitedAnswer,
@@ -64,7 +65,9 @@ _Strategy = Annotated[str, Field(description='How to search, as in "mix"; empty:
 _Cursor = Annotated[
     str, Field(description="The `cursor` of the result before, for what follows; empty: from the start.")
 ]
-
+_AsOf = Annotated[
+    str, Field(description='The date for which to answer, as in "2019" or "2019-03-31"; empty: as of now.')
+]
 
 # Opens the index that a call may use; raises ToolError where its sender may use none.
 IndexOpener = Callable[[Context[Any, Any]], AbstractAsyncContextManager[IndexForTools]]
@@ -135,6 +138,7 @@ class _IndexTools:
         query: _Question,
         ctx: Context[Any, Any],
         limit: Annotated[int, Field(ge=1, le=50, description="How many documents at most.")] = 10,
+        as_of: _AsOf = "",
     ) -> SearchHits:
         """Find documents by a question or by words. Returns ids, titles and the best passage of each.
 
@@ -142,7 +146,7 @@ class _IndexTools:
         Example: {"query": "How was Linear B deciphered?"}
         """
         async with self._index(ctx) as index:
-            passages = await index.kb.passages(query)
+            passages = await index.kb.passages(query, **_options(as_of=as_of))
             best = {passage.document.id: passage for passage in reversed(passages)}
             ranked = sorted(best.values(), key=lambda passage: (-passage.score, passage.document.id))[:limit]
             return SearchHits(results=tuple(that_fit([search_hit(index.link, passage) for passage in ranked])))
@@ -154,6 +158,7 @@ class _IndexTools:
         cursor: Annotated[
             str, Field(description="The `cursor` of the part before, or the `start` of a passage; empty: the start.")
         ] = "",
+        as_of: _AsOf = "",
     ) -> DocumentPart:
         """Return the text of a document by its id, about 20,000 characters at a time; `cursor` asks for the rest.
 
@@ -161,12 +166,17 @@ class _IndexTools:
         Example: {"id": "linear-b.md"}
         """
         async with self._index(ctx) as index:
-            text = await index.kb.text(id)
-            (document,) = await index.kb.documents(ids=[id])
+            text = await index.kb.text(id, as_of=as_of)
+            (document,) = await index.kb.documents(ids=[id], allowed=Filter(as_of=as_of))
             return document_part(document, index.link(id), text, _offset(cursor, len(text)))
 
     async def evidence(
-        self, question: _Question, ctx: Context[Any, Any], strategy: _Strategy = "", cursor: _Cursor = ""
+        self,
+        question: _Question,
+        ctx: Context[Any, Any],
+        strategy: _Strategy = "",
+        cursor: _Cursor = "",
+        as_of: _AsOf = "",
     ) -> EvidencePart:
         """Return the passages of the documents that belong to a question, best first, to write an answer from.
 
@@ -174,26 +184,29 @@ class _IndexTools:
         Example: {"question": "Who built on the work of Alice Kober?"}
         """
         async with self._index(ctx) as index:
-            passages = await index.kb.passages(question, **_options(strategy))
+            passages = await index.kb.passages(question, **_options(strategy=strategy, as_of=as_of))
             start = _offset(cursor, len(passages))
             fitting = that_fit([source_passage(index.link, passage) for passage in passages[start:]])
             end = start + len(fitting)
             return EvidencePart(passages=tuple(fitting), cursor=str(end) if end < len(passages) else "")
 
-    async def ask(self, question: _Question, ctx: Context[Any, Any], strategy: _Strategy = "") -> CitedAnswer:
+    async def ask(
+        self, question: _Question, ctx: Context[Any, Any], strategy: _Strategy = "", as_of: _AsOf = ""
+    ) -> CitedAnswer:
         """Answer a question from the documents, with citations. Without a language model the answer is quoted.
 
         Use it for a quick answer with proof. If `is_supported` is false, the documents do not answer the question.
         Example: {"question": "When was Linear B read?"}
         """
         async with self._index(ctx) as index:
-            return cited_answer(index.link, await index.kb.query(question, **_options(strategy)))
+            return cited_answer(index.link, await index.kb.query(question, **_options(strategy=strategy, as_of=as_of)))
 
     async def entity(
         self,
         name: Annotated[str, Field(description="A name as the documents write it, or another name of the same.")],
         ctx: Context[Any, Any],
         cursor: _Cursor = "",
+        as_of: _AsOf = "",
     ) -> EntityFacts:
         """Return what the documents say about a person, place, organization or thing: description and relations.
 
@@ -201,14 +214,15 @@ class _IndexTools:
         Example: {"name": "Alice Kober"}
         """
         async with self._index(ctx) as index:
-            page = await index.kb.neighbours(name, k=_N_RELATIONS, after=cursor)
-            return entity_facts(page, await index.kb.entity(page.entity.key))
+            page = await index.kb.neighbours(name, k=_N_RELATIONS, after=cursor, as_of=as_of)
+            return entity_facts(page, await index.kb.entity(page.entity.key, as_of=as_of))
 
     async def documents(
         self,
         ctx: Context[Any, Any],
         prefix: Annotated[str, Field(description="How the id, title or source begins; empty: all.")] = "",
         cursor: _Cursor = "",
+        as_of: _AsOf = "",
     ) -> DocumentLines:
         """List the documents of the index by id, at most 100 at a time; `cursor` asks for those that follow.
 
@@ -217,7 +231,7 @@ class _IndexTools:
         """
         async with self._index(ctx) as index:
             listing = DocumentListing(prefix=prefix, k=_N_LISTED, after=cursor)
-            listed = await index.kb.documents(listing)
+            listed = await index.kb.documents(listing, Filter(as_of=as_of))
             lines = that_fit([document_line(index.link, document) for document in listed])
             is_last = len(lines) == len(listed) < _N_LISTED
             return DocumentLines(
@@ -230,6 +244,7 @@ class _IndexTools:
         ctx: Context[Any, Any],
         strategy: _Strategy = "",
         rank: Annotated[int, Field(ge=0, le=1_000, description="The rank of one passage; 0: the first three.")] = 0,
+        as_of: _AsOf = "",
     ) -> PassageReasons:
         """Say why passages are in the evidence for a question: the words and names they were reached by, and how.
 
@@ -237,7 +252,9 @@ class _IndexTools:
         Example: {"question": "Who built on the work of Alice Kober?", "rank": 1}
         """
         async with self._index(ctx) as index:
-            explanation = await index.kb.explain(question, rank=rank or None, **_options(strategy))
+            explanation = await index.kb.explain(
+                question, rank=rank or None, **_options(strategy=strategy, as_of=as_of)
+            )
             reasons = that_fit([passage_reason(index.link, chunk) for chunk in explanation.chunks])
             return PassageReasons(passages=tuple(reasons))
 
@@ -314,8 +331,8 @@ class _IndexTools:
             raise kind(str(error)) from error
 
 
-def _options(strategy: str) -> dict[str, Any]:
-    return {"strategy": strategy} if strategy else {}
+def _options(**named: str) -> dict[str, Any]:
+    return {name: value for name, value in named.items() if value}
 
 
 def _offset(cursor: str, length: int) -> int:

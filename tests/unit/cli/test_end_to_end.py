@@ -204,6 +204,14 @@ def test_a_question_about_the_past_is_answered_from_what_held_then(
     assert "as of 2019: with 1 earlier version" in then
     assert "Alice Kober" in quipu("show", "entity", "Acme Corporation", "--as-of", "2019")
     assert "Alice Kober leads" in quipu("show", "text", "policy.md", "--as-of", "2019")
+    assert "Emmett Bennett" not in quipu("show", "entities", "--as-of", "2019")
+    assert "Alice Kober" in quipu("show", "neighbours", "Acme Corporation", "--as-of", "2019")
+    assert "Alice Kober" in quipu("show", "relations", "--as-of", "2019")
+    assert "1 document" in quipu("docs", "--as-of", "2019")
+    assert "0 documents" in quipu("docs", "--as-of", "2017")
+    quipu("export", "then.json", "--as-of", "2019")
+    assert "Alice Kober" in (exported := Path("then.json").read_text())
+    assert "Bennett" not in exported
     assert "holds: since 2018-01-01" in quipu("show", "document", "policy.md", "--as-of", "2019")
     assert "Nothing found." in quipu("search", "leads", "--as-of", "2017")
     assert "Nothing found." in quipu("search", "Kober")

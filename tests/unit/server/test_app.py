@@ -280,7 +280,6 @@ WHOLE_LISTS = {
     "passages": "bounded by the options of the question",
     "show_paths": "bounded by k",
     "list_duplicates": "bounded by k",
-    "list_versions": "a short row a version: ids, hashes and times; of one document with `document`",
 }
 
 

@@ -126,6 +126,21 @@ async def test_sentences_that_differ_in_a_detail_come_with_their_dates(tmp_path:
             await kb.add_text(text, id=f"{year}.md", metadata={"valid_from": str(year), "valid_until": str(year + 5)})
         async with in_process(kb) as client:
             entity = content(await client.call_tool("entity", {"name": "Ada Lovelace"}))
+            then = {"as_of": "2022"}
+            assert content(await client.call_tool("entity", {"name": "Ada Lovelace", **then}))["differing"] == []
+            question = {"question": "What did Ada Lovelace pay?", **then}
+            for tool, arguments, name in (
+                ("documents", then, "documents"),
+                ("search", {"query": "pounds", **then}, "results"),
+                ("evidence", question, "passages"),
+                ("ask", question, "sources"),
+                ("explain", question, "passages"),
+            ):
+                results = content(await client.call_tool(tool, arguments))[name]
+                assert {result.get("document") or result["id"] for result in results} == {"2021.md"}, tool
+            assert "100 pounds" in content(await client.call_tool("fetch", {"id": "2021.md", **then}))["text"]
+            assert "2023.md" in message(await client.call_tool("fetch", {"id": "2023.md", **then}))
+            assert "is not a date" in message(await client.call_tool("documents", {"as_of": "soon"}))
     assert entity["differing"] == [
         "2023 until 2028, 2023.md: Ada Lovelace paid Mary Somerville 120 pounds.",
         "2021 until 2026, 2021.md: Ada Lovelace paid Mary Somerville 100 pounds.",

@@ -123,10 +123,13 @@ interface EarlierVersion {
   holds_until: string;
 }
 
+const MAX_VERSIONS = 1000; // on one page
+
 /** The versions before this one that the index still keeps, each with a link to what the document said then. */
 function Versions({ document, asOf }: { document: Document; asOf: string }) {
-  const loaded = useLoaded((abort) => get<EarlierVersion[]>("/versions", { document: document.id }, abort), document.id);
-  if (!asOf && !loaded.value?.length) return null;
+  const loaded = useLoaded((abort) => get<{ versions: EarlierVersion[] }>("/versions", { document: document.id, k: MAX_VERSIONS }, abort), document.id);
+  const versions = loaded.value?.versions ?? [];
+  if (!asOf && !versions.length) return null;
   return (
     <div class="notice">
       {asOf && (
@@ -134,11 +137,11 @@ function Versions({ document, asOf }: { document: Document; asOf: string }) {
           {t("document.asOf", { date: asOf })} <a href={href("documents", document.id)}>{t("document.now")}</a>
         </p>
       )}
-      {loaded.value && loaded.value.length > 0 && (
+      {versions.length > 0 && (
         <details>
-          <summary>{t("document.versions", { n: loaded.value.length })}</summary>
+          <summary>{t("document.versions", { n: versions.length })}</summary>
           <ul>
-            {loaded.value.map(({ since, ended_at, holds_from, holds_until }) => (
+            {versions.map(({ since, ended_at, holds_from, holds_until }) => (
               <li key={since}>
                 <a href={href("documents", document.id, { as_of: holds_from || since })}>
                   {holds_from ? `${holds_from} – ${holds_until || "…"}` : `${moment(since)} – ${moment(ended_at)}`}

@@ -1,13 +1,14 @@
 """`quipu show entities`, `relations`, `neighbours`, `subgraph` and `path`: parts of the graph."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from quipu.cli.options import QuipuCommand, with_engine
+from quipu.cli.options import QuipuCommand, as_of_option, with_engine
 from quipu.cli.output import emit, one_line, styled, table
 from quipu.model.graph import Entity, Relation
 from quipu.model.results import MAX_EDGES, MAX_HOPS, MAX_NODES, MAX_PAGE, MAX_PATHS, EntityPath, NeighbourPage, Subgraph
@@ -28,6 +29,7 @@ def _size_option(flag: str, name: str, default: int, largest: int, meaning: str)
 
 def _page_options(command: Command) -> Command:
     for decorate in (
+        as_of_option,
         click.option("--after", default="", metavar="CURSOR", help="Continue after a page, at the cursor it printed."),
         click.option(
             "-k", "k", type=click.IntRange(1, MAX_PAGE), default=20, show_default=True, help="Length of a page."
@@ -43,18 +45,18 @@ def _page_options(command: Command) -> Command:
 @click.option("--prefix", default="", help="Only entities whose name begins with this, in any letter case.")
 @_type_option("Only entities of this type; may be repeated.")
 @_page_options
-def entities(prefix: str, types: tuple[str, ...], k: int, after: str) -> None:
+def entities(prefix: str, types: tuple[str, ...], **paging: Any) -> None:
     """List entities, those with the most relations first."""
-    page = with_engine(lambda engine: engine.entities(prefix=prefix, types=types, k=k, after=after))
+    page = with_engine(lambda engine: engine.entities(prefix=prefix, types=types, **paging))
     emit(page, lambda console, page: _print_page(console, _entity_table(page.entities), page.n_total, page.cursor))
 
 
 @click.command("relations", cls=QuipuCommand, examples=("quipu show relations", "quipu show relations --type Person"))
 @_type_option("Only relations whose entities both have one of these types; may be repeated.")
 @_page_options
-def relations(types: tuple[str, ...], k: int, after: str) -> None:
+def relations(types: tuple[str, ...], **paging: Any) -> None:
     """List relations, the largest weight first."""
-    page = with_engine(lambda engine: engine.relations(types=types, k=k, after=after))
+    page = with_engine(lambda engine: engine.relations(types=types, **paging))
     emit(page, lambda console, page: _print_page(console, _relation_table(page.relations), page.n_total, page.cursor))
 
 
@@ -62,9 +64,9 @@ def relations(types: tuple[str, ...], k: int, after: str) -> None:
 @click.argument("name")
 @_type_option("Only neighbours of this type; may be repeated.")
 @_page_options
-def neighbours(name: str, types: tuple[str, ...], k: int, after: str) -> None:
+def neighbours(name: str, types: tuple[str, ...], **paging: Any) -> None:
     """List the neighbours of an entity, those with the heaviest relation first."""
-    emit(with_engine(lambda engine: engine.neighbours(name, types=types, k=k, after=after)), _render_neighbours)
+    emit(with_engine(lambda engine: engine.neighbours(name, types=types, **paging)), _render_neighbours)
 
 
 @click.command("subgraph", cls=QuipuCommand, examples=('quipu show subgraph "Alice Kober" --hops 1 --json',))

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from quipu.cli.asking import parse_condition
 from quipu.cli.document_ids import ids_of_paths
-from quipu.cli.options import QuipuCommand, command_line, with_engine
+from quipu.cli.options import QuipuCommand, as_of_option, command_line, with_engine
 from quipu.cli.output import emit, named, print_table, styled, table, work_in_words
 from quipu.cli.results import extractor_history, render_states
 from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus
@@ -106,7 +106,10 @@ _STYLE_BY_STATUS = {DocumentStatus.READY: "green", DocumentStatus.FAILED: "red",
 )
 @click.option("-k", "k", type=click.IntRange(min=1), help="Length of a page; all documents by default.")
 @click.option("--after", default="", metavar="CURSOR", help="Continue after a page, at the cursor it printed.")
-def docs(path: str, conditions: tuple[str, ...], statuses: tuple[str, ...], order: str, **page: Any) -> None:
+@as_of_option
+def docs(
+    *, path: str, conditions: tuple[str, ...], statuses: tuple[str, ...], order: str, as_of: str, **page: Any
+) -> None:
     """List the documents of the index.
 
     With PATH, only those of that file or folder, seen from the current folder, or with ids that begin with PATH.
@@ -114,7 +117,7 @@ def docs(path: str, conditions: tuple[str, ...], statuses: tuple[str, ...], orde
     if path and page["prefix"]:
         raise click.UsageError("Give a path or --prefix.")
     listing = DocumentListing(statuses=tuple(map(DocumentStatus, statuses)), order=DocumentOrder(order), **page)
-    allowed = Filter(where=tuple(map(parse_condition, conditions)))
+    allowed = Filter(where=tuple(map(parse_condition, conditions)), as_of=as_of)
     documents = with_engine(lambda engine: _list_documents(engine, path, listing, allowed))
     emit(documents, lambda console, documents: _render_docs(console, documents, listing))
 

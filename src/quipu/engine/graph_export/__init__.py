@@ -110,7 +110,7 @@ class GraphExports(GraphMaps):
         """Yield the graph as a file in pieces: entities and the relations between them, in some formats documents, too.
 
         `format_name` is one of FORMATS; a format that is a folder comes as a ZIP archive. With `types` or `communities`
-        (ids), only these entities. With `filter`, only what the allowed documents state. An HTML page has at most
+        (ids), only these entities. With `filter`, only what it allows, as of its date. An HTML page has at most
         10,000 entities, those with the most relations. Raises NotFound for an unknown format or community, Unavailable
         where the library of a format is missing.
         """
@@ -131,8 +131,8 @@ class GraphExports(GraphMaps):
             if allowed.is_empty():
                 yield _part_of(view, graph, ranked, graph.keys, query)
                 return
-        async with self._components.store.view(allowed) as view:
-            ranked = RankedGraph(await self._components.topology.open(view), await view.entity_types())
+        async with self._components.view_at(allowed) as (then, view):
+            ranked = RankedGraph(await then.topology.open(view), await view.entity_types())
             numbers = ranked.types.numbers.tolist()
             key_by_number = await view.ids(NodeKind.ENTITY, numbers)
             yield _part_of(view, graph, ranked, [key_by_number[number] for number in numbers], query)
@@ -146,7 +146,7 @@ def _part_of(
     map_places = np.array([place_by_key.get(key, -1) for key in keys], dtype=np.int64)
     allowed = ranked.has_type(np.arange(len(keys)), query.types)
     if query.communities:
-        allowed &= (map_places >= 0) & graph.allowed(MapQuery(communities=query.communities))[map_places]
+        allowed &= np.append(graph.allowed(MapQuery(communities=query.communities)), False)[map_places]
     sources, targets, _ = ranked.relations
     is_inside = allowed[sources] & allowed[targets]
     return GraphPart(

@@ -94,7 +94,7 @@ class GraphPart:
     @cached_property
     def community_by_entity(self) -> Sequence[str]:
         """The id of the coarsest community of the entity at each place, "" for none."""
-        finest = np.where(self.map_places >= 0, self.graph.tree.finest[self.map_places], -1)
+        finest = np.append(self.graph.tree.finest, -1)[self.map_places]
         coarsest = self.graph.ancestors[finest, 0]
         return [self.graph.ids[place] if place >= 0 else "" for place in coarsest.tolist()]
 

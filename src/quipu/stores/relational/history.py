@@ -4,6 +4,7 @@ A question about the past is asked of a copy of the index in which later changes
 vector or full text of the index itself ever holds what only an earlier version states.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, select
 
+from quipu.errors import InvalidInput
 from quipu.model.delta import ChunkFacts, DocumentFacts
 from quipu.model.document import EarlierVersion, stated_end, stated_start
 from quipu.model.ids import digest
@@ -54,8 +56,9 @@ TABLES = (earlier_version,)
 
 _BATCH = 32  # documents whose facts are in memory at once
 _v, _d, _c = earlier_version.c, s.document.c, s.chunk.c
-_TIMES = select(*(column for column in _v if column is not _v.payload)).order_by(_v.document, _v.since, _v.rid)
-_TIMES_OF = ByValues(_TIMES, _v.document)
+_TIMES = select(*(column for column in _v if column is not _v.payload)).order_by(
+    _v.document, _v.since, _v.ended_at, _v.rid
+)
 _PAYLOADS = ByValues(select(_v.rid, _v.payload, _v.since), _v.rid)
 _DOCUMENTS = ByValues(select(s.document), _d.id)
 _CHUNK_RIDS = ByValues(select(_c.rid), _c.document)
@@ -150,10 +153,16 @@ class RelationalHistory:
     apply: Apply
     is_kept: bool
 
-    async def versions(self, documents: Sequence[str] | None = None, *, before: str = "") -> list[EarlierVersion]:
+    async def versions(
+        self, documents: Sequence[str] | None = None, *, before: str = "", k: int | None = None, after: str = ""
+    ) -> list[EarlierVersion]:
+        query = _TIMES.where(_v.document.in_(documents)) if documents is not None else _TIMES
+        query = query.where(_v.ended_at < before) if before else query
+        if after:
+            query = query.where(sa.tuple_(_v.document, _v.since, _v.ended_at) > sa.tuple_(*_after(after)))
+
         def listed(connection: Connection) -> list[EarlierVersion]:
-            rows = connection.execute(_TIMES) if documents is None else _TIMES_OF.rows(connection, documents)
-            return [_version(row) for row in rows if not before or row.ended_at < before]
+            return [_version(row) for row in connection.execute(query.limit(k))]
 
         return await self.read(listed)
 
@@ -199,6 +208,17 @@ def _set_since(connection: Connection, since_by_id: Mapping[str, str]) -> None:
         times = {"since": since, "holds_from": start}
         changed = {**times, "checksum": checksum(s.document, {**row._asdict(), **times})}
         connection.execute(s.document.update().where(_d.rid == row.rid).values(changed))
+
+
+def _after(cursor: str) -> tuple[str, str, str]:
+    """Return the document and the times in a cursor of a version. Raises InvalidInput for any other text."""
+    try:
+        document, since, ended_at = json.loads(cursor)
+    except (ValueError, TypeError):
+        document = since = ended_at = None
+    if isinstance(document, str) and isinstance(since, str) and isinstance(ended_at, str):
+        return document, since, ended_at
+    raise InvalidInput(f"{cursor[:80]!r} is not a cursor of versions.", remedy="Give that of the page before, or none.")
 
 
 def _version(row: Row[Any]) -> EarlierVersion:

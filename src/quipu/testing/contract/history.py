@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from quipu.errors import InvalidDelta
+from quipu.errors import InvalidDelta, InvalidInput
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.edit import Edit, EditKind
 from quipu.model.query import Filter
@@ -107,6 +107,22 @@ class HistoryContract:
             assert [version.ended_at[:10] for version in await history.versions()] == [_LAST]
             assert await history.drop() == 1
             assert _without_history(lines := await dump(store)) == lines
+
+    async def test_versions_come_page_by_page(self, open_keeping: OpenStore, history_of: HistoryOf) -> None:
+        async with open_keeping() as store:
+            for day in (_FIRST, _SECOND, _LAST):
+                await store.commit(Delta(publish=[_policy(day), document("other.md", day)], at=at(day)))
+            history = history_of(store)
+            whole = await history.versions()
+            assert [version.document_id for version in whole] == ["other.md"] * 2 + ["policy.md"] * 2
+            pages = [await history.versions(k=3)]
+            pages.append(await history.versions(k=3, after=pages[0][-1].cursor))
+            assert [version for page in pages for version in page] == whole
+            assert await history.versions(k=3, after=whole[-1].cursor) == []
+            assert await history.versions(["policy.md"], k=1) == whole[2:3]
+            for wrong in ("x", "null", '["policy.md"]', "[1, 2, 3]"):
+                with pytest.raises(InvalidInput, match="not a cursor"):
+                    await history.versions(after=wrong)
 
     async def test_a_commit_that_fails_keeps_no_version(self, open_keeping: OpenStore, history_of: HistoryOf) -> None:
         async with open_keeping() as store:
