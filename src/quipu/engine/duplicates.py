@@ -64,12 +64,14 @@ class DuplicateFinder:
             names = await self._current(view)
             graph = await self.topology.open(view)
             likenesses = _of_entity(names, graph, names.index.number(of)) if of else _most_alike(names, graph)
-            ranked = await asyncio.to_thread(list, islice(likenesses, _N_WEIGHED * k))
-        key_of = names.index.key_by_number
+            key_of = names.index.key_by_number
+            possible = (
+                (pair, likeness)
+                for pair, likeness in likenesses
+                if not apart or _ordered(key_of[pair[0]], key_of[pair[1]]) not in apart
+            )
+            candidates = await asyncio.to_thread(list, islice(possible, _N_WEIGHED * k))
         pairs: list[DuplicatePair] = []
-        candidates = [
-            (pair, likeness) for pair, likeness in ranked if _ordered(key_of[pair[0]], key_of[pair[1]]) not in apart
-        ]
         entity_by_key = await _entities(view, (key_of[number] for pair, _ in candidates for number in pair))
         shared = _count_shared([pair for pair, _ in candidates], graph)
         for pair, likeness in candidates:

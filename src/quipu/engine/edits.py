@@ -1,6 +1,7 @@
 """Edits: a person's corrections of the graph, by the names that a person uses, and their history."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
@@ -32,12 +33,11 @@ from quipu.model.ids import digest, relation_id, stable_repr
 from quipu.model.imported_graph import ImportedExtraction
 from quipu.ports.edits import EditStore
 from quipu.ports.store import OccurrenceKind, ReadView
-from quipu.text.names import entity_key
+from quipu.text.names import MAX_NAME_CHARS, entity_key
 
 _MAX_DIGITS = 20  # of the id of an edit
 MAX_MERGES = 1_000  # duplicates that are read at once
 AUTOMATIC = "quipu"  # the author of merges that no person decided
-MAX_NAME_CHARS = 300
 MAX_TEXT_CHARS = 20_000  # of a description, and of a reason
 FOLDER = "edits/"  # where the ids of documents begin that state what a person created
 _TWO = "Name one entity, or the two ends of a relation."
@@ -130,8 +130,13 @@ class Edits:
         told apart are left out. Names are also compared by their vectors where the derivation `synonyms` is kept.
         Raises NotFound for an unknown name.
         """
+        return await self._duplicates(entity, above=above, k=k)
+
+    async def _duplicates(
+        self, entity: str = "", *, undone: AbstractSet[tuple[str, str]] = frozenset(), above: float, k: int
+    ) -> tuple[DuplicatePair, ...]:
         edits = await self._store.edits(with_undone=False)
-        apart = {_ordered(*e.edit.entities) for e in edits if e.edit.kind is EditKind.DISTINCT}
+        apart = undone | {_ordered(*e.edit.entities) for e in edits if e.edit.kind is EditKind.DISTINCT}
         async with self.components.store.view() as view:
             key = (await named_entity(view, entity)).key if entity else ""
             return tuple(await self.finder.find(view, of=key, apart=apart, above=above, k=k))
@@ -143,12 +148,9 @@ class Edits:
         its score and reasons. It depends on what the index holds when it is made, so on the order of documents.
         """
         recorded: list[RecordedEdit] = []
-        undone = {_merged(e.edit) for e in await self._store.edits() if e.undone_at and e.edit.kind is EditKind.MERGE}
-        while pairs := [
-            pair
-            for pair in await self.duplicates(above=above, k=MAX_MERGES)
-            if frozenset((pair.first.key, pair.second.key)) not in undone
-        ]:
+        merges = [e for e in await self._store.edits() if e.undone_at and e.edit.kind is EditKind.MERGE]
+        undone = {_ordered(*e.edit.entities) for e in merges if len(e.edit.entities) == 2}
+        while pairs := await self._duplicates(undone=undone, above=above, k=MAX_MERGES):
             seen: set[str] = set()
             for pair in pairs:
                 ends = sorted((pair.first, pair.second), key=lambda entity: (-entity.n_mentions, entity.key))
@@ -360,10 +362,6 @@ async def _check_relation(view: ReadView, edit: Edit, entities: Sequence[Entity]
         raise InvalidInput(f"{first.name!r} and {second.name!r} are related already.", remedy="Redescribe it.")
     if edit.kind is not EditKind.CREATE and not exists:
         raise NotFound(f"Nothing relates {first.name!r} to {second.name!r}.", remedy="`quipu show` lists relations.")
-
-
-def _merged(edit: Edit) -> frozenset[str]:
-    return frozenset(edit.entities)
 
 
 def _ordered(first: str, second: str) -> tuple[str, str]:

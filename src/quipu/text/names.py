@@ -26,6 +26,7 @@ from quipu.text.words import (
     split_words,
 )
 
+MAX_NAME_CHARS = 300  # of a name that a person or another system gives
 MAX_KEY_LENGTH = 200
 
 # In another script: "Xian" may be 西安 or 先, and one Chinese character is a syllable with dozens of homophones.

@@ -315,7 +315,8 @@ def place(settings: Settings) -> str:
 async def copy_index(source: Settings, target: Settings) -> int:
     """Copy an index to where there is none, completely or not at all; return how many rows its tables have.
 
-    Raises NotFound where there is none to copy, and InvalidInput where there is one in the other place.
+    Raises NotFound where there is none to copy, InvalidInput where there is one in the other place, and Mismatch where
+    the first has another schema: it is only read.
     """
     if not await has_index(source):
         raise NotFound(f"There is no index in {place(source)}.", remedy="Name one: a folder, or postgresql://…")
@@ -325,7 +326,6 @@ async def copy_index(source: Settings, target: Settings) -> int:
         _make_folder(target.folder)
     store, copy = open_store(source), open_store(target)
     try:
-        await store.prepare()
         return await store.copy_to(copy)
     finally:
         await store.close()

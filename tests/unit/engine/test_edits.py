@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quipu.engine import Quipu
+from quipu.engine import Quipu, duplicates, edits
 from quipu.engine.edits import FOLDER
 from quipu.errors import InvalidInput, NotFound, QuipuError, Unavailable
 from quipu.model.document import SourceDocument
@@ -213,6 +213,19 @@ async def test_shared_neighbours_and_synonyms_make_candidates_that_follow_change
     await kb.refresh(["synonyms"])
     reasons = {reason for pair in await kb.edits.duplicates(above=0.1) for reason in pair.candidate.reasons}
     assert any(reason.startswith("similar by vectors") for reason in reasons)
+
+
+async def test_pairs_that_stay_apart_do_not_hide_others(kb: Quipu, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edits, "MAX_MERGES", 1)
+    monkeypatch.setattr(duplicates, "_N_WEIGHED", 1)
+    text = b"GraceHopper wrote to HowardAiken in Boston. Grace Hopper met Howard Aiken there."
+    await kb.add(SourceDocument(id="c.md", content=text))
+    first, second = await kb.edits.merge_duplicates(0.9)
+    await kb.edits.undo([first.id, second.id])
+    assert await kb.edits.merge_duplicates(0.9) == ()
+    await kb.add(SourceDocument(id="d.md", content=b"JohnBackus wrote to Howard Aiken. John Backus met IBM."))
+    (third,) = await kb.edits.merge_duplicates(0.9)
+    assert "john backus" in third.edit.entities
 
 
 async def test_certain_duplicates_are_merged_after_an_addition_where_that_is_set(kb: Quipu) -> None:

@@ -1,13 +1,14 @@
 """Tests of copying an index between databases: the same bytes, the same answers, and nothing half-done."""
 
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quipu.errors import InvalidInput, NotFound
+from quipu.errors import InvalidInput, Mismatch, NotFound
 from quipu.model.document import SourceDocument
 from quipu.model.query import Query
 from quipu.settings import Settings
@@ -15,6 +16,7 @@ from quipu.stores.relational import archive
 from quipu.wiring import copy_index, has_index, open_engine
 from tests.postgres import PostgresIndexes
 
+_DATA = Path(__file__).resolve().parents[2] / "data"
 _QUESTIONS = ("Who met Kublai Khan?", "Что нашли в Новгороде?")
 
 
@@ -82,3 +84,21 @@ async def test_a_copy_that_fails_leaves_no_index(
     assert not await has_index(there)
     monkeypatch.undo()
     assert await copy_index(first, there) > 20
+
+
+async def test_an_index_of_an_older_version_is_not_changed_by_a_copy(tmp_path: Path) -> None:
+    old, new = (Settings(index=tmp_path / name) for name in ("old", "new"))
+    (tmp_path / "old").mkdir()
+    database = tmp_path / "old" / "index.sqlite"
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")  # as every index has it
+        connection.executescript((_DATA / "schema_12.sql").read_text(encoding="utf-8"))
+    before = database.read_bytes()
+    with pytest.raises(Mismatch, match="has schema 12") as caught:
+        await copy_index(old, new)
+    assert "quipu --index" in caught.value.remedy
+    assert database.read_bytes() == before
+    assert not await has_index(new)
+    async with await open_engine(old):
+        pass
+    assert await copy_index(old, new) > 20

@@ -36,6 +36,8 @@ from quipu.model.imported_graph import (
     ImportedGraph,
     ImportedReport,
 )
+from quipu.text.formatting import format_count
+from quipu.text.names import MAX_NAME_CHARS
 from quipu.text.unicode import find_text_with_surrogate
 
 SUFFIXES = (".jsonl", ".ndjson")
@@ -64,7 +66,7 @@ def read_graph(sources: Sequence[Path | CustomGraph], name: str = "graph") -> Im
         folders = [path for path in paths if path.is_dir()]
         workspaces = [inner for folder in folders for inner in folder.iterdir() if is_working_directory(inner)]
         raise InvalidInput(
-            f"No graph was found in {', '.join(map(str, paths)) or name}.",
+            f"No graph was found in {', '.join(map(str, paths)) or name}{''.join(f'; {o}' for o in graph.omissions)}.",
             remedy=f"Give a workspace of LightRAG, such as {min(workspaces)}."
             if workspaces
             else "Give files or folders as docs/importing.md shows them.",
@@ -204,7 +206,7 @@ class _GraphBuilder:
             omissions=tuple(self.left_out),
             textless=self.textless,
         )
-        return with_descriptions(restore_case(graph))
+        return with_descriptions(restore_case(_without_long_names(graph)))
 
     def _check_parent(self, community: ImportedCommunity) -> None:
         if not community.parent:
@@ -223,6 +225,36 @@ class _GraphBuilder:
             )
 
 
+def _without_long_names(graph: ImportedGraph) -> ImportedGraph:
+    """Leave out what has a name that is too long, as edits refuse it, and say so."""
+    long: list[str] = []
+
+    def is_short(*names: str) -> bool:
+        too_long = [name for name in names if len(name) > MAX_NAME_CHARS]
+        long.extend(too_long[:1])
+        return not too_long
+
+    def shortened(part: Part) -> Part:
+        return replace(
+            part,
+            entities=tuple(entity for entity in part.entities if is_short(entity.name)),
+            relations=tuple(relation for relation in part.relations if is_short(relation.source, relation.target)),
+            claims=tuple(one for one in part.claims if is_short(one.claim.subject, one.claim.object)),
+        )
+
+    extractions = {
+        name: replace(shortened(recording), chunks=tuple(map(shortened, recording.chunks)))
+        for name, recording in graph.extractions.items()
+    }
+    textless = {name: shortened(content) for name, content in graph.textless.items()}
+    if not long:
+        return graph
+    omission = f"{format_count(len(long), 'record')} with a name longer than {MAX_NAME_CHARS} characters, such as "
+    omissions = (*graph.omissions, f"{omission}{long[0][:40]!r}…")
+    return replace(graph, extractions=extractions, textless=textless, omissions=omissions)
+
+
+Part = TypeVar("Part", ImportedExtraction, ImportedChunk)
 T = TypeVar("T")
 
 

@@ -45,7 +45,7 @@ _DELETE = ByValues(s.job.delete(), _j.rid)
 _DELETE_OF_DOCUMENTS = ByValues(s.job.delete(), _j.document)
 _DELETE_REMOVALS = ByValues(s.job.delete().where(_j.data.is_(None)), _j.document)
 _FREE = {"owner": "", "lease_until": 0.0}
-_FORGOTTEN = b""  # in place of a document that can never be read; NULL stands for a removal
+_FORGOTTEN = -1.0  # the end of the lease of a document that can never be read, whose bytes are not kept
 
 _ENDED: set[str] = set()  # workers of this process that have closed their stores
 
@@ -142,7 +142,7 @@ def fail(connection: Connection, failures: Sequence[JobFailure]) -> None:
     for failure in failures:
         values = {"status": DocumentStatus.FAILED, "error": failure.error, **_FREE}
         if failure.is_final:
-            values["data"] = _FORGOTTEN
+            values |= {"data": b"", "lease_until": _FORGOTTEN}
         connection.execute(s.job.update().where(_j.rid == failure.job).values(values))
 
 
@@ -184,8 +184,8 @@ def delete_removals(connection: Connection, document_ids: Sequence[str]) -> None
 
 def retry(connection: Connection, document_ids: Sequence[str] | None) -> int:
     """Queue failed and partly failed jobs again; return how many. Those whose bytes are forgotten stay failed."""
-    is_kept = or_(_j.data.is_(None), _j.data != _FORGOTTEN)
-    statement = s.job.update().where(_j.status.in_((DocumentStatus.FAILED, DocumentStatus.PARTIAL)), is_kept)
+    is_failed = _j.status.in_((DocumentStatus.FAILED, DocumentStatus.PARTIAL))
+    statement = s.job.update().where(is_failed, _j.lease_until != _FORGOTTEN)
     if document_ids is not None:
         statement = statement.where(_j.document.in_(document_ids))
     return connection.execute(statement.values(status=_first_status(), error="")).rowcount

@@ -130,11 +130,12 @@ class RelationalStore:
     async def copy_to(self, target: "RelationalStore") -> int:
         """Copy this index to where there is none, completely or not at all; return how many rows.
 
-        Raises InvalidInput if there is anything.
+        Raises InvalidInput if there is anything, and Mismatch if this index has another schema: it is only read.
         """
 
         def copy() -> int:
             with self._backend.reading() as source, target._backend.writing() as connection:
+                _check_copied(_schema_number(source))
                 archive.check_empty(connection)
                 create_or_migrate(connection, target._backend, self._analyzer)
                 return archive.copy_rows(source, connection)
@@ -375,6 +376,16 @@ def _explain_failed_migration(connection: Connection, error: Unavailable) -> Non
             f"The index has schema {number} and could not be migrated to schema {SCHEMA}: {error.message}",
             remedy="Run `quipu status` once as a user who may write to the index. After that, reading is enough.",
         ) from error
+
+
+def _check_copied(number: int) -> None:
+    if number != SCHEMA:
+        raise Mismatch(
+            f"The index has schema {number}; one with schema {SCHEMA} can be copied, and a copy only reads it.",
+            remedy="Run `quipu --index FROM status` first, which migrates an older index."
+            if number < SCHEMA
+            else "Upgrade Quipu: pip install -U quipu-rag",
+        )
 
 
 def _check_schema(number: int) -> None:

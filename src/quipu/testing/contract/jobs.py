@@ -311,6 +311,16 @@ class JobsContract:
             await _enqueue(store, "a", version=1)
             assert (await _claim_one(store)).source == source("a", "Text 1 of a.")
 
+    async def test_an_empty_document_is_tried_again_unless_it_can_never_be_read(self, open_store: OpenStore) -> None:
+        async with open_store() as store:
+            await store.commit(Delta(enqueue=[source("a", ""), source("b", "")]))
+            jobs = await store.claim_jobs(10)
+            await store.commit(
+                Delta(fail=[JobFailure(job=job.id, error="No.", is_final=job.document_id == "a") for job in jobs])
+            )
+            assert (await store.commit(Delta(retry=None))).n_retried == 1
+            assert await _claim(store) == ["b"]
+
     async def test_a_failed_removal_is_tried_again_as_a_removal(self, open_store: OpenStore) -> None:
         async with open_store() as store:
             await publish(store, document("a", "One."))

@@ -10,6 +10,7 @@ from quipu.errors import InvalidInput
 from quipu.ingest.graph_import import custom_graph_from, read_graph
 from quipu.ingest.graph_import.lines import MAX_FILE_BYTES
 from quipu.model.imported_graph import ImportedGraph
+from quipu.text.names import MAX_NAME_CHARS
 
 GRAPH: dict[str, list[dict[str, Any]]] = {
     "chunks": [
@@ -62,10 +63,12 @@ def test_a_json_file_is_a_custom_graph_of_its_name(tmp_path: Path) -> None:
     ]
 
 
-def test_names_of_any_length_have_short_ids() -> None:
-    (document,) = _read({"entities": [{"entity_name": "a" * 5_000}]}).documents
-    assert len(document.id) < 300
-    assert document.content == b"a" * 5_000
+def test_long_names_have_short_ids_and_too_long_ones_are_refused() -> None:
+    (document,) = _read({"entities": [{"entity_name": "a" * MAX_NAME_CHARS}]}).documents
+    assert len(document.id) < MAX_NAME_CHARS
+    assert document.content == b"a" * MAX_NAME_CHARS
+    with pytest.raises(InvalidInput, match="1 record with a name longer than 300 characters"):
+        _read({"entities": [{"entity_name": "a" * 5_000}]})
 
 
 @pytest.mark.parametrize(

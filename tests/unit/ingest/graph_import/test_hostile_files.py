@@ -11,6 +11,7 @@ import pytest
 from quipu.errors import InvalidInput
 from quipu.ingest.graph_import import read_graph
 from quipu.ingest.graph_import.lightrag import CHUNKS_FILE, GRAPH_FILE
+from quipu.text.names import MAX_NAME_CHARS
 from tests.unit.ingest.graph_import.graphrag_folder import write_folder
 from tests.unit.ingest.graph_import.lightrag_directory import write_directory
 from tests.unit.ingest.graph_import.test_custom_graph import GRAPH
@@ -98,3 +99,24 @@ def _damaged(content: bytes, random: Random) -> bytes:
     end = min(len(content), start + random.choice((1, 4, 40, 400)))
     middle = random.choice((b"", content[start:end] * 2, random.choice(SPICE), random.randbytes(end - start)))
     return content[:start] + middle + content[end if random.random() < 0.7 else start :]
+
+
+def test_names_that_are_too_long_are_left_out_and_listed(tmp_path: Path) -> None:
+    long, short = "x" * (MAX_NAME_CHARS + 1), "y" * MAX_NAME_CHARS
+    graph = {
+        "chunks": [{"content": f"{long} met {short} and Ada.", "source_id": "a"}],
+        "entities": [{"entity_name": name, "source_id": "a"} for name in (long, short, "Ada")],
+        "relationships": [
+            {"src_id": long, "tgt_id": "Ada", "description": "met", "source_id": "a"},
+            {"src_id": short, "tgt_id": "Ada", "description": "met", "source_id": "a"},
+        ],
+    }
+    (tmp_path / "g.json").write_text(json.dumps(graph))
+    read = read_graph([tmp_path / "g.json"])
+    (recording,) = read.extractions.values()
+    names = [entity.name for part in recording.parts for entity in part.entities]
+    assert sorted(names) == ["Ada", short]
+    assert [relation.source for part in recording.parts for relation in part.relations] == [short]
+    assert [line for line in read.omissions if "longer than 300" in line] == [
+        f"2 records with a name longer than 300 characters, such as {long[:40]!r}…"
+    ]
