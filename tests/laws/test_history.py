@@ -1,17 +1,25 @@
-"""The laws with history: order, as of any time, and nothing left after a purge; each with seeded faults.
+"""The laws with history: order, as of any time, nothing left after a purge, crash, concurrency and determinism.
+
+Each has seeded faults. Run as `python -m tests.laws.test_history FILE FAULT`, it prints the dump of one history.
 
 Times are part of the work: equal work with equal times gives equal bytes, in any order of independent documents.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import cast
 
 import pytest
+from sqlalchemy import Connection, Engine, event
 
 from quipu.engine.past import PastIndexes
 from quipu.model.delta import Delta, DocumentFacts
@@ -27,6 +35,8 @@ from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.laws import version
 from quipu.testing.contract.steps import ReadTargets, dump, everything
 from quipu.testing.facts import entity
+from tests.children import PATIENCE_S, ROOT
+from tests.laws.child import _without_transaction
 from tests.laws.test_ghosts import GONE, NAMES, REMOVED, document, found, words
 from tests.laws.world import engine
 
@@ -211,3 +221,154 @@ async def test_a_removal_deletes_copies_in_which_the_removed_text_was_live(tmp_p
         assert cast(PastIndexes, kb._components.past).copies
         await kb.remove(["secret.md"])
         assert found(folder, ["xyzzyplugh"]) == set()
+
+
+async def lived(file: Path, work: Sequence[Event], step: int) -> tuple[list[list[str]], list[tuple[Path, int]], int]:
+    """Live through a history; return the dump after each event, images of the disk, and how many writes there were.
+
+    A killed process leaves the files as they are at a statement. They are copied at every `step`-th write, with the
+    number of events that were done; 0: never.
+    """
+    images, dumps, n_writes = list[tuple[Path, int]](), list[list[str]](), 0
+
+    def watch(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+        nonlocal n_writes
+        is_write = statement.startswith(("INSERT", "UPDATE", "DELETE"))
+        n_writes += is_write
+        if is_write and step and n_writes % step == 0:
+            image = file.with_name(f"{file.stem} killed {len(images)}.sqlite")
+            for suffix in ("", "-wal"):
+                shutil.copyfile(f"{file}{suffix}", f"{image}{suffix}")
+            images.append((image, len(dumps) - 1))
+
+    async with opened(file) as store:
+        dumps.append(await dump(store))
+        for done in work:
+            with statements_watched(watch):
+                await store.commit(done.delta())
+            dumps.append(await dump(store))
+    return dumps, images, n_writes
+
+
+async def a_crash_is_noticed(folder: Path, seed: int, n_points: int) -> bool:
+    """Say whether a process killed at some write leaves anything but the state after a whole number of events.
+
+    Then the work is finished on what is left.
+    """
+    work = events(seed)
+    expected, _, n_writes = await lived(folder / f"{seed} counted.sqlite", work, 0)
+    assert n_writes >= n_points
+    _, images, _ = await lived(folder / f"{seed} lived.sqlite", work, n_writes // n_points)
+    assert len(images) >= n_points
+    for image, n_done in images:
+        async with opened(image) as store:
+            left = await dump(store)
+            if left not in expected[n_done : n_done + 2] or await store.verify():
+                return True
+            for rest in work[n_done + (left != expected[n_done]) :]:
+                await store.commit(rest.delta())
+            if await dump(store) != expected[-1]:
+                return True
+    return False
+
+
+@contextmanager
+def statements_watched(watch: Callable[..., None], when: str = "before_cursor_execute") -> Iterator[None]:
+    """Have a function called at each statement of this process."""
+    event.listen(Engine, when, watch)
+    try:
+        yield
+    finally:
+        event.remove(Engine, when, watch)
+
+
+async def test_killed_at_any_statement_the_history_is_whole_and_can_be_continued(
+    tmp_path: Path, laws_scale: int
+) -> None:
+    for seed in range(2 * laws_scale):
+        assert not await a_crash_is_noticed(tmp_path, seed, 12)
+
+
+async def test_the_law_fails_where_a_version_is_not_kept_in_the_transaction_that_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteBackend, "writing", _without_transaction)
+    assert await a_crash_is_noticed(tmp_path, 1, 12)
+
+
+async def copies_are_torn(folder: Path, seed: int) -> bool:
+    """Say whether a copy that is made in the middle of a commit of another store differs from the state before it."""
+    work, file, copy = events(seed), folder / f"{seed} lived.sqlite", folder / f"{seed} copy.sqlite"
+    is_due = False
+
+    def make_copy(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+        nonlocal is_due
+        if is_due and statement.startswith("INSERT INTO earlier_version"):
+            is_due = False
+            asyncio.run(reader.history.copy_to(copy))
+
+    with statements_watched(make_copy, "after_cursor_execute"):
+        async with opened(file) as writer, opened(file) as reader:
+            for done in work:
+                before = await dump(writer)
+                is_due = not copy.exists()
+                await writer.commit(done.delta())
+                if copy.exists():
+                    async with opened(copy) as copied:
+                        return await dump(copied) != before or await copied.verify() != []
+    raise AssertionError("no commit ended a version")
+
+
+async def test_a_copy_made_while_another_writes_is_a_whole_snapshot(tmp_path: Path, laws_scale: int) -> None:
+    for seed in range(3 * laws_scale):
+        assert not await copies_are_torn(tmp_path, seed)
+
+
+async def test_the_law_fails_where_a_copy_is_one_of_the_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def copy_file(backend: SqliteBackend, _connection: Connection, target: Path) -> None:
+        shutil.copyfile(str(backend._engine.url.database), target)
+
+    monkeypatch.setattr(SqliteBackend, "copy_to", copy_file)
+    assert await copies_are_torn(tmp_path, 1)
+
+
+def dumped(folder: Path, hash_seed: str, fault: str = "") -> list[str]:
+    """Return the dump of a history as a process with this hash seed writes it."""
+    command = [sys.executable, "-m", "tests.laws.test_history", str(folder / f"{hash_seed}{fault}.sqlite"), fault]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    ended = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE_S
+    )
+    return ended.stdout.splitlines()
+
+
+def test_hash_seeds_change_nothing_of_a_history(tmp_path: Path) -> None:
+    first = dumped(tmp_path, "0")
+    assert any('"ended_at"' in line for line in first)
+    assert dumped(tmp_path, "4711") == first
+
+
+def test_the_law_fails_where_the_order_of_a_set_decides_what_is_kept(tmp_path: Path) -> None:
+    assert len({"\n".join(dumped(tmp_path, seed, "order of a set")) for seed in ("0", "1", "4711")}) > 1
+
+
+def _encode_in_set_order(facts: DocumentFacts) -> bytes:
+    chunks = tuple(replace(chunk, entities=tuple(set(chunk.entities))) for chunk in facts.chunks)
+    return sound_encode(replace(facts, chunks=chunks))
+
+
+async def _print_dump(file: Path) -> None:
+    async with opened(file) as store:
+        for done in events(1):
+            await store.commit(done.delta())
+        print("\n".join(await dump(store)))
+
+
+sound_encode = history._encode
+
+if __name__ == "__main__":
+    if sys.argv[2]:
+        history._encode = _encode_in_set_order
+    asyncio.run(_print_dump(Path(sys.argv[1])))
