@@ -29,6 +29,9 @@ const MAX_SPANS = CLOSE - OPEN; // of one block
 const MARKS = /[\ue000-\uefff]/;
 const BLOCK_MARK = /^[ \t]*(?:(?:[-*+>]|#{1,6}|\d+[.)])[ \t]+|\|[ \t]*)+/; // a span begins behind the mark of a list or heading
 
+const HIDDEN = /\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+["'][^"'\n]*["'])?\)|<[a-z/!][^<>]*>|^ {0,3}\[[^\]\n]+\]:[ \t]*\S+[ \t]*$/gim; // addresses and tags
+const MARKS_IN_ADDRESS = /[\ue000-\uefff]|%EE(?:%[89AB][0-9A-F]){2}/gi; // of an address that is shown as it is
+
 /** A text as Markdown, with marked spans; with `citation`, [n] in it becomes a citation. */
 export function Markdown({ text, spans = [], citation }: { text: string; spans?: Span[]; citation?: CitationElement }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
@@ -75,12 +78,15 @@ function Block({ raw, start, spans, citation }: { raw: string; start: number; sp
   return <div ref={element} data-start={start} data-end={start + raw.length} />;
 }
 
+/** Put marks around spans; one that would begin or end within an address or a tag does so behind or before it. */
 function withMarks(raw: string, spans: Span[]): string {
+  const hidden = spans.length ? Array.from(raw.matchAll(HIDDEN), ({ index, 0: { length } }) => [index, index + length] as const) : [];
+  const around = (at: number) => hidden.find(([first, last]) => first < at && at < last) ?? [at, at];
   const inserts = spans.flatMap((span, index) => {
     const lineStart = span.start && raw.lastIndexOf("\n", span.start - 1) + 1;
     const behind = lineStart + (BLOCK_MARK.exec(raw.slice(lineStart))?.[0].length ?? 0);
-    const end = raw.slice(0, span.end).trimEnd().length;
-    const start = Math.max(span.start, behind);
+    const end = around(raw.slice(0, span.end).trimEnd().length)[0];
+    const start = around(Math.max(span.start, behind))[1];
     return start < end ? [[start, String.fromCharCode(OPEN + index)] as const, [end, String.fromCharCode(CLOSE + index)] as const] : [];
   });
   let text = raw;
@@ -97,6 +103,7 @@ function safeHtml(markdown: string): DocumentFragment {
     ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
   });
   for (const link of fragment.querySelectorAll("a[href]")) {
+    link.setAttribute("href", link.getAttribute("href")!.replace(MARKS_IN_ADDRESS, ""));
     link.setAttribute("target", "_blank");
     link.setAttribute("rel", "noopener noreferrer");
   }

@@ -5,7 +5,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { demoIndex, mainThread, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
 
 let folder, server, browser;
 
@@ -134,28 +134,51 @@ test("offsets count characters, also where one takes two units of a JavaScript s
   }
 });
 
-test("a citation in a megabyte of text is marked and in view within 100 ms of its click", async () => {
+test("a citation that begins or ends at the address of a link leaves the address as it is", async () => {
+  const text = "See [the archive](https://example.org/Alice-Kober/a) of cards. More is at https://example.org/cards today.\n";
+  await add("links.md", text);
+  for (const [from, to, marked] of [
+    ["Kober/a", "of cards.", " of cards."],
+    ["See", "/a", "See the archive"],
+    ["Alice", "Kober", ""],
+    ["More", "cards today", "More is at https://example.org/cards today"],
+    ["More", "org/cards", "More is at https://example.org/cards"],
+  ]) {
+    const query = `?start=${text.indexOf(from)}&end=${text.indexOf(to) + to.length - (to === "/a" ? 1 : 0)}`;
+    const page = await open(browser, server.address, view("links.md", query));
+    await page.waitForSelector(".markdown a >> text=the archive");
+    const links = await page.locator(".markdown a:not(.entity)").evaluateAll((all) => all.map((link) => link.getAttribute("href")));
+    assert.deepEqual(links, ["https://example.org/Alice-Kober/a", "https://example.org/cards"]);
+    assert.equal((await page.locator("mark.cited").allTextContents()).join(""), marked);
+    await page.context().close();
+  }
+});
+
+test("a citation in a megabyte of text is marked and in view within 100 ms of CPU after its click", async () => {
   const line = (n) => `Line ${n} tells of the river, the mill and the road that leads to the village of Orsk.\n\n`;
   const text = Array.from({ length: 12_500 }, (_, n) => line(n)).join("");
   await add("long.txt", text);
   const page = await open(browser, server.address, view("long.txt"));
   await page.waitForSelector(".plain");
+  const used = await mainThread(page);
   const times = [];
   for (const n of [9_000, 3_000, 12_000, 6_000, 11_000]) {
     const start = text.indexOf(line(n));
-    times.push(
-      await page.evaluate(async (hash) => {
-        const begin = performance.now();
+    const before = await used();
+    await page.evaluate(
+      async (hash) => {
         location.hash = hash;
         for (;;) {
           await new Promise(requestAnimationFrame);
           const mark = document.querySelector("mark.cited");
           const box = mark?.getBoundingClientRect();
-          if (new URLSearchParams(hash.split("?")[1]).get("n") === mark?.textContent.split(" ")[1] && box.top >= 0 && box.bottom <= innerHeight) return performance.now() - begin;
+          if (new URLSearchParams(hash.split("?")[1]).get("n") === mark?.textContent.split(" ")[1] && box.top >= 0 && box.bottom <= innerHeight) return;
         }
-      }, view("long.txt", `?start=${start}&end=${start + 60}&n=${n}`)),
+      },
+      view("long.txt", `?start=${start}&end=${start + 60}&n=${n}`),
     );
+    times.push(1_000 * ((await used()).cpu - before.cpu));
   }
-  console.log(`click to mark: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+  console.log(`click to mark: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms of CPU`);
   assert.ok(Math.min(...times) <= 100, `${times} ms`); // the best of five: other work on the machine only adds
 });
