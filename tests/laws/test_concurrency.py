@@ -1,5 +1,7 @@
 """Law 3: readers see only whole snapshots while a writer works, and two writers lose no update."""
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +11,11 @@ from sqlalchemy import Connection
 
 from quipu.engine import Quipu
 from quipu.stores.sqlite.backend import SqliteBackend
-from tests.children import ENDED, end, go_on, heard
+from quipu.testing.contract.steps import dump
+from tests.children import ENDED, PATIENCE_S, end, go_on, heard
+from tests.laws.child import _without_transaction
+from tests.laws.test_history import Event, statements_watched
+from tests.laws.test_history import opened as opened_with_history
 from tests.laws.world import chunk_texts, document, engine, fresh_state, state
 from tests.laws.writer import MIDWAY, WAITING, writing, written
 
@@ -92,3 +98,55 @@ async def test_the_law_fails_where_writers_do_not_take_turns(tmp_path: Path) -> 
     """One commit each, of nothing the other writes, so that neither waits for the other's work."""
     assert not await differ_after_two_writers(tmp_path / "sound", 1)
     assert await differ_after_two_writers(tmp_path / "broken", 1, fault="no write transaction")
+
+
+async def two_writers_lose_a_version(folder: Path, seed: int, waits_for: str) -> bool:
+    """Say whether two stores that write to one index at once leave another dump than one after the other.
+
+    They meet: one has kept the version that its commit ends when the other comes to write, or, where writers take no
+    turns, until the other "wrote".
+    """
+    first, second = [Event(day, "a", number) for day, number in ((0, 1), (1, 2))], Event(2, "b", 3)
+    met, was_held = {name: threading.Event() for name in ("came", "wrote")}, False
+
+    def hold(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+        nonlocal was_held
+        if not was_held and statement.startswith("UPDATE entity SET"):
+            was_held = True
+            loop.call_soon_threadsafe(is_midway.set)
+            assert met[waits_for].wait(PATIENCE_S)
+
+    dumps: list[list[str]] = []
+    loop, is_midway = asyncio.get_running_loop(), asyncio.Event()
+    async with opened_with_history(folder / f"{seed} alone.sqlite") as store:
+        for done in (Event(0, "b", seed % 2 + 1), *first, second):
+            await store.commit(done.delta())
+        dumps.append(await dump(store))
+    async with (
+        opened_with_history(folder / f"{seed} together.sqlite") as one,
+        opened_with_history(folder / f"{seed} together.sqlite") as other,
+    ):
+        for done in (Event(0, "b", seed % 2 + 1), first[0]):
+            await one.commit(done.delta())
+        with statements_watched(hold):
+            work = asyncio.create_task(one.commit(first[1].delta()))
+            await is_midway.wait()
+            later = asyncio.create_task(other.commit(second.delta()))
+            later.add_done_callback(lambda _: met["wrote"].set())
+            await asyncio.sleep(0)
+            met["came"].set()
+            await asyncio.gather(work, later)
+        dumps.append(await dump(one))
+        return dumps[0] != dumps[1] or await one.verify() != []
+
+
+async def test_two_writers_lose_no_version(tmp_path: Path, laws_scale: int) -> None:
+    for seed in range(2 * laws_scale):
+        assert not await two_writers_lose_a_version(tmp_path, seed, "came")
+
+
+async def test_the_law_fails_where_writers_of_a_history_take_no_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteBackend, "writing", _without_transaction)
+    assert await two_writers_lose_a_version(tmp_path, 1, "wrote")
