@@ -229,8 +229,10 @@ function onKey(event: KeyboardEvent) {
   if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog")) return;
   if (event.key === "/") {
     event.preventDefault();
-    if (route.value.page !== "ask") go(href("ask"));
-    requestAnimationFrame(() => document.querySelector<HTMLElement>("#question")?.focus());
+    const focus = () => document.querySelector<HTMLElement>("#question")?.focus();
+    if (route.value.page === "ask") return focus();
+    go(href("ask"));
+    requestAnimationFrame(focus);
   } else if (event.key === "?") showsHelp.value = true;
   else if (firstKey === "g") {
     const link = LINKS.find((candidate) => candidate.key === event.key);

@@ -79,7 +79,10 @@ export function Dialog({ title, close, children, isDrawer = false }: { title: st
   useEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     element.current!.showModal();
-    return () => before?.focus();
+    return () => {
+      const now = document.activeElement;
+      if (now === null || now === document.body || element.current?.contains(now)) before?.focus();
+    };
   }, []);
   return (
     <dialog
