@@ -8,7 +8,7 @@ from quipu.answer.context import PackedEvidence, Passage, chunks_of_sources
 from quipu.answer.packing import pack_evidence
 from quipu.answer.quote_sources import QuoteSources, read_quote_sources
 from quipu.model.answer import Citation, Statement
-from quipu.model.document import Document, DocumentListing
+from quipu.model.document import DATE, VALID_FROM, Document, DocumentListing
 from quipu.model.evidence import Evidence, Timing
 from quipu.model.graph import Chunk
 from quipu.model.query import Filter, Query
@@ -25,9 +25,10 @@ MAX_QUOTABLE_CHUNKS = 40  # of these, how many quotes are searched in: about as 
 class AnswerInput:
     """The packed evidence, what quotes are taken from, the sources of documents, and the revision of the view.
 
-    `copies_by_document` are the other documents with the same whole text. `source_chunks` are the chunks beneath packed
-    points, reports and claims, by id. `stale` notes name derivations that
-    are not up to date. `has_text` is False where the view has no chunk at all.
+    `date_by_document` says since when what a document says holds, for documents that state it. `copies_by_document` are
+    the other documents with the same whole text. `source_chunks` are the chunks beneath packed points, reports and
+    claims, by id. `stale` notes name derivations that are not up to date. `has_text` is False where the view has no
+    chunk at all.
     """
 
     packed: PackedEvidence
@@ -38,6 +39,7 @@ class AnswerInput:
     stale: tuple[str, ...] = ()
     timings: tuple[Timing, ...] = ()
     source_chunks: Mapping[str, Chunk] = field(default_factory=dict)
+    date_by_document: Mapping[str, str] = field(default_factory=dict)
     copies_by_document: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     has_text: bool = True
 
@@ -95,6 +97,11 @@ async def read_answer_input(
         revision=view.revision,
         stale=stale_notes(await view.counts("jobs", "stale_vectors")),
         source_chunks={chunk.id: chunk for chunk in source_chunks},
+        date_by_document={
+            document.id: document.holds_from
+            for document in documents
+            if VALID_FROM in document.metadata or DATE in document.metadata
+        },
         copies_by_document=await copies_by_document(documents, view),
         has_text=bool(chunk_by_id) or await _has_text(query, view),
         timings=(*timings, Timing(stage="pack", ms=(clock() - start) * 1000)),

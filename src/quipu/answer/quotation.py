@@ -137,10 +137,9 @@ class Quote:
 
     @property
     def has_code(self) -> bool:
-        kinds = (
-            block.kind for block in self.passage.blocks if any(s < block.end and block.start < e for s, e in self.spans)
-        )
-        return BlockKind.CODE in kinds
+        """Whether it shows code."""
+        code_blocks = [block for block in self.passage.blocks if block.kind is BlockKind.CODE]
+        return any(start < block.end and block.start < end for block in code_blocks for start, end in self.spans)
 
     def overlaps(self, other: "Quote") -> bool:
         """Return whether another quote shows the same text, or text of the same place of the document."""
@@ -244,18 +243,17 @@ def _is_weaker_row(quote: Quote, other: Quote, part: QuestionPart) -> bool:
 
 
 def _ranked_by_words(text: str, quotes: Sequence[Quote], weights: ScoreWeights, n_chars: int) -> list[Quote]:
-    """Return quotes, best first: to their scores come its BM25, over the best one, and its share of prose."""
+    """Return quotes, best first. BM25 of the whole quote, over the best BM25, and its share of prose add to its score.
+
+    A row of a table is no prose, and loses nothing by that.
+    """
     finder = WordFinder(QuestionPart(words=text))
     by_words = [bm25(finder, f"{quote.passage.name} {quote.text}", n_chars) for quote in quotes]
     best = max(by_words, default=0.0) or 1.0
+    prose = [1.0 if quote.row else prose_share(quote.text) for quote in quotes]
     scored = [
-        replace(
-            quote,
-            score=quote.score
-            + weights.quote * words / best
-            + weights.prose * (1.0 if quote.row else prose_share(quote.text)),
-        )
-        for words, quote in zip(by_words, quotes, strict=True)
+        replace(quote, score=quote.score + weights.quote * words / best + weights.prose * share)
+        for quote, words, share in zip(quotes, by_words, prose, strict=True)
     ]
     return sorted(scored, key=lambda quote: -round(quote.score, 6))  # stable: equal ones as their sentences are
 

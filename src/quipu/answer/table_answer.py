@@ -16,7 +16,7 @@ from quipu.answer.question_kind import AnalysedQuestion, QuestionKind
 from quipu.answer.quotation import Quote
 from quipu.answer.table_question import TableReading, is_number_column, read_question
 from quipu.answer.table_words import NumberCondition, TableOperation, may_ask_table
-from quipu.answer.tables import CellTable, read_tables
+from quipu.answer.tables import YEAR, CellTable, read_tables
 from quipu.model.graph import Chunk
 from quipu.text.quantities import Quantities, read_dates, read_quantities
 from quipu.text.unicode import is_unspaced
@@ -62,7 +62,6 @@ _FOOTNOTE = re.compile(r"[*†‡§¹²³⁴-⁹ᵃ-ᶻ]|\[\^?\w{1,3}\]|\^")
 _NOTHING = re.compile(r"[-–—.…]*|n/?a|\?|нет данных|无|null|none|nan", re.IGNORECASE)
 _MOST_OF = re.compile(r"\b(?:most|fewest)\b", re.IGNORECASE)
 _SHARE = re.compile(r"-?0?[.,]\d|[\d.,]+ ?%")
-_YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d")
 _COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
@@ -242,7 +241,7 @@ def _computed(
         extreme = choose(values)
         chosen = [row for row, value in zip(rows, values, strict=True) if value == extreme]
         return table.rows[chosen[0]][reading.column], chosen, _LABELS
-    is_name = _NO_MEASURE.fullmatch(table.header[reading.column].strip()) or all(map(_YEAR.fullmatch, cells))
+    is_name = _NO_MEASURE.fullmatch(table.header[reading.column].strip()) or all(map(YEAR.fullmatch, cells))
     if is_name or len(values) < 2:
         return None
     total = sum(values, Decimal(0))

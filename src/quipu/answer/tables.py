@@ -10,19 +10,18 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from quipu.answer.passage_text import PassageText, Place, Span, join_chunks
-from quipu.answer.text_blocks import BlockKind, is_table_rule
+from quipu.answer.text_blocks import CELL_END, BlockKind, is_table_rule
 from quipu.model.graph import Chunk
 
 MAX_CAPTION_CHARS = 300  # a longer paragraph above a table is no caption
 MAX_NAME_CHARS = 80  # a longer cell of the first row is no name of a column
 MAX_ROWS = 5_000
 _ROW_END = re.compile(r"\n\f*")
-_CELL_END = re.compile(r"(?<!\\)\|")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
 _EMPHASIS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
 _BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
 _NUMBER = re.compile(r"[-–−+($€£¥₽]*\d[\d.,\s]*[%)]?")
-_YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d")
+YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +162,7 @@ def _cells(line: str, *, is_enclosed: bool) -> list[str]:
     if is_enclosed:
         line = line.strip().removeprefix("|")
         line = line[:-1] if line.endswith("|") and not line.endswith("\\|") else line
-    return [plain_cell(cell) for cell in _CELL_END.split(line)]
+    return [plain_cell(cell) for cell in CELL_END.split(line)]
 
 
 def plain_cell(cell: str) -> str:
@@ -185,8 +184,8 @@ def _names_columns(header: Sequence[str], row: Sequence[str], *, has_rule: bool)
     if has_rule:
         return True
     numbers = [name for name in names if _NUMBER.fullmatch(name)]
-    are_years = all(map(_YEAR.fullmatch, numbers))
-    return are_years and not (numbers and any(map(_YEAR.fullmatch, row[1:])))
+    are_years = all(map(YEAR.fullmatch, numbers))
+    return are_years and not (numbers and any(map(YEAR.fullmatch, row[1:])))
 
 
 def _context(passage: PassageText, first: int) -> str:

@@ -67,7 +67,7 @@ _ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●]\s+|\(?(?:\d{1,3}|[a-zа-я])[.)�
 _ROW = re.compile(r"\s*\|.*\||[^|]*\S \| \S")
 _PIPED = re.compile(r"\{\{[^{}\n]*\|[^{}\n]*\}\}|`[^`\n]*\|[^`\n]*`")
 _ROW_RULE = re.compile(r"\s*[|+:=\-\s]+$")
-_CELL_END = re.compile(r"(?<!\\)\|")
+CELL_END = re.compile(r"(?<!\\)\|")
 _COMMAND = re.compile(r"\s*(?:\$ |>>> |#!|sudo |import |from \S+ import |def |class |git |pip |apt )")
 _SYMBOLS = re.compile(r"[{}()\[\];=<>$\\/&#\"'_]")
 _TERMINAL = re.compile(r"[.!?。！？:：;；,，…]['\"»”)\]]*$")
@@ -132,7 +132,7 @@ def ends_sentence(text: str) -> bool:
 
 def rule_below(header: str) -> str:
     """Return the line that Markdown needs below the header of a table, with as many cells."""
-    n_cells = len(_CELL_END.split(header.strip().strip("|")))
+    n_cells = len(CELL_END.split(header.strip().strip("|")))
     return " | ".join(["---"] * n_cells)
 
 
@@ -188,10 +188,9 @@ def _block_at(lines: list[_TextLine], place: int) -> tuple[int, BlockKind]:
     line = lines[place]
     if fence := _FENCE.match(line.text):
         n_lines = _n_fenced(lines, place, fence[1])
-        opens_text = place + 1 == len(lines) or not lines[place + 1].text
-        if not fence[2] and (
-            opens_text or any(_opens_code(other.text) for other in lines[place + 1 : place + n_lines])
-        ):
+        inside = lines[place + 1 : place + n_lines]
+        is_before_blank = not inside or not inside[0].text
+        if not fence[2] and (is_before_blank or any(_opens_code(other.text) for other in inside)):
             return 1, BlockKind.NOISE  # it closes code that begins in an earlier chunk
         return n_lines, BlockKind.NOISE if fence[2].lower() in _DIAGRAM_LANGUAGES else BlockKind.CODE
     if _HASH_HEADING.match(line.text):

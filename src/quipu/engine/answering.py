@@ -9,7 +9,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from quipu.answer import compose_answer, documents_behind, is_small_talk, read_answer_input, reply_to_small_talk
+from quipu.answer import (
+    AnswerInput,
+    compose_answer,
+    documents_behind,
+    is_small_talk,
+    read_answer_input,
+    reply_to_small_talk,
+)
 from quipu.answer.quoted_answer import EXTRACTIVE
 from quipu.engine.components import CallCounter, Components
 from quipu.engine.reopenable_view import (
@@ -23,7 +30,6 @@ from quipu.engine.status import DerivationStates, with_remedy
 from quipu.errors import QuipuError
 from quipu.model.answer import Answer, AnswerPiece, Citation, PieceSink
 from quipu.model.chat import Role
-from quipu.model.document import DATE, VALID_FROM
 from quipu.model.evidence import Evidence, Hit, Timing
 from quipu.model.graph import Chunk, RelationMention, chunk_text
 from quipu.model.ids import relation_id
@@ -92,7 +98,7 @@ async def _answer(query: Query, components: Components, states: DerivationStates
             result.query, result.evidence, result.view, components.context_tokenizer, timings=result.timings
         )
         documents = await documents_behind(answer_input, result.view) if query.names_documents else ()
-        dated = await _dated_pairs(result.view, [passage.chunk for passage in answer_input.packed.passages])
+        dated = await _dated_pairs(answer_input, result.view)
     answer_input = replace(answer_input, stale=(*map(with_remedy, answer_input.stale), *result.stale))
     llm = result.counter.llm(Role.ANSWER) if query.with_answer else None
     on_piece(AnswerPiece(stage="generate", n_passages=len(answer_input.packed.passages), documents=documents))
@@ -129,14 +135,13 @@ class _DatedPairs:
         )
 
 
-async def _dated_pairs(view: ReadView, chunks: Sequence[Chunk]) -> _DatedPairs:
-    """Return the pairs that these chunks state, if their documents state different dates; else nothing is read."""
-    documents = await view.documents(sorted({chunk.document_id for chunk in chunks}))
-    dated = [document for document in documents if not document.metadata.keys().isdisjoint((VALID_FROM, DATE))]
-    dates = {document.id: document.holds_from for document in dated}
-    if len(set(dates.values())) < 2:
+async def _dated_pairs(answer_input: AnswerInput, view: ReadView) -> _DatedPairs:
+    """Return the pairs that the passages state, if their documents state different dates; else nothing is read."""
+    dates = answer_input.date_by_document
+    dated = [passage.chunk for passage in answer_input.packed.passages if passage.chunk.document_id in dates]
+    if len({dates[chunk.document_id] for chunk in dated}) < 2:
         return _DatedPairs({}, {})
-    mentions = await view.mentions(RelationMention, [chunk.id for chunk in chunks if chunk.document_id in dates])
+    mentions = await view.mentions(RelationMention, [chunk.id for chunk in dated])
     ids_by_chunk = {
         chunk: {relation_id(mention.source, mention.target) for mention in stated} for chunk, stated in mentions.items()
     }

@@ -82,7 +82,8 @@ async def differing_statements(
     """
     groups = _differing(await _sentences(view, facts, key))
     by_places = {tuple(map(_place, group)): group for group in groups}  # one sentence may relate it to several others
-    return tuple(sorted(by_places.values(), key=lambda group: (*_age(group[0]), group[0].text)))
+    groups = sorted(by_places.values(), key=lambda group: group[0].text)
+    return tuple(sorted(groups, key=lambda group: group[0].holds_from, reverse=True))
 
 
 async def _sentences(
@@ -211,12 +212,8 @@ def _differing(sentences: Sequence[_ComparedSentence]) -> list[tuple[DatedStatem
 
 
 def _newest_first(statements: Iterable[DatedStatement]) -> tuple[DatedStatement, ...]:
-    return tuple(sorted(statements, key=lambda statement: (*_age(statement), statement.document_id, statement.start)))
-
-
-def _age(statement: DatedStatement) -> tuple[int, ...]:
-    """Return a key that sorts newer dates first."""
-    return tuple(-ord(character) for character in statement.holds_from.ljust(32))
+    by_place = sorted(statements, key=lambda statement: (statement.document_id, statement.start))
+    return tuple(sorted(by_place, key=lambda statement: statement.holds_from, reverse=True))
 
 
 def _place(statement: DatedStatement) -> tuple[str, int, int, str]:

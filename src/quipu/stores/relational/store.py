@@ -258,7 +258,7 @@ class RelationalStore:
         await self._find_requests.finish()
         await self._keep_requests.finish()
         self._is_closed = True
-        if "_owner" in vars(self):
+        if "_owner" in vars(self):  # it was needed: see above
             jobs.end_owner(self._owner)
         await finish_in_thread(self._backend.close)
 
