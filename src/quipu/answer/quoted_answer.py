@@ -66,8 +66,9 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
 
 def _computed(sources: QuoteSources) -> TableAnswer | None:
     """Return what a table in the passages answers; None where none does."""
-    chunks = list(sources.chunks())
-    return compute_table_answer(sources.question, chunks, sources.chunk_by_place, sources.whole_documents)
+    chunks = [chunk for chunk in sources.chunks() if "|" in chunk.text]
+    whole = sources.whole_documents
+    return compute_table_answer(sources.question, chunks, sources.chunk_by_place, whole) if chunks else None
 
 
 def _draft(

@@ -57,11 +57,11 @@ def read_tables(
     by_document: dict[str, dict[int, Chunk]] = {}
     for (document_id, ordinal), chunk in chunk_by_place.items():
         by_document.setdefault(document_id, {})[ordinal] = chunk
-    ordinals_with_table = {(chunk.document_id, chunk.ordinal) for chunk in chunks if "|" in chunk.text}
+    places = {(chunk.document_id, chunk.ordinal) for chunk in chunks}
     for document_id in dict.fromkeys(chunk.document_id for chunk in chunks):
         near = by_document.get(document_id, {})
         for run in _runs(near):
-            found_chunks = [chunk for chunk in run if (document_id, chunk.ordinal) in ordinals_with_table]
+            found_chunks = [chunk for chunk in run if (document_id, chunk.ordinal) in places]
             if found_chunks:
                 is_last = document_id in whole_documents or any(chunk.id == run[-1].id for chunk in chunks)
                 yield from _tables_of(run, found_chunks, is_last=is_last)
