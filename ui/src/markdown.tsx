@@ -7,11 +7,14 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import DOMPurify from "dompurify";
 import { Marked } from "marked";
 
-/** Characters [start, end) of a text to be marked; `title` is shown when the pointer is over them, `href` makes them a link. */
+/**
+ * Characters [start, end) of a text to be marked; `title` is shown when the pointer is over them, `href` makes them a link.
+ * Those of the kind "citation" are a number in brackets.
+ */
 export interface Span {
   start: number;
   end: number;
-  kind: "highlight" | "cited" | "unsupported" | "entity";
+  kind: "highlight" | "cited" | "unsupported" | "entity" | "citation";
   title?: string;
   href?: string;
 }
@@ -32,7 +35,7 @@ const BLOCK_MARK = /^[ \t]*(?:(?:[-*+>]|#{1,6}|\d+[.)])[ \t]+|\|[ \t]*)+/; // a 
 const HIDDEN = /\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+["'][^"'\n]*["'])?\)|<[a-z/!][^<>]*>|^ {0,3}\[[^\]\n]+\]:[ \t]*\S+[ \t]*$/gim; // addresses and tags
 const MARKS_IN_ADDRESS = /[\ue000-\uefff]|%EE(?:%[89AB][0-9A-F]){2}/gi; // of an address that is shown as it is
 
-/** A text as Markdown, with marked spans; with `citation`, [n] in it becomes a citation. */
+/** A text as Markdown, with marked spans; `citation` makes the elements of spans that cite. */
 export function Markdown({ text, spans = [], citation }: { text: string; spans?: Span[]; citation?: CitationElement }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
   return (
@@ -71,8 +74,7 @@ function Block({ raw, start, spans, citation }: { raw: string; start: number; sp
   const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const fragment = safeHtml(withMarks(raw, spans));
-    markSpans(fragment, spans);
-    if (citation) insertCitations(fragment, citation);
+    markSpans(fragment, spans, citation);
     element.current!.replaceChildren(fragment);
   }, [raw, citation, JSON.stringify(spans)]);
   return <div ref={element} data-start={start} data-end={start + raw.length} />;
@@ -122,7 +124,7 @@ function withoutHandlers(html: string): string {
   return html.replace(/<[^>]*>/g, (tag) => tag.replace(/([\s"'/])on\w+\s*=/gi, "$1data-on="));
 }
 
-function markSpans(fragment: DocumentFragment, spans: Span[]): void {
+function markSpans(fragment: DocumentFragment, spans: Span[], citation?: CitationElement): void {
   const open = new Set<number>();
   for (const node of textNodes(fragment)) {
     if (!open.size && !MARKS.test(node.data)) continue;
@@ -131,21 +133,20 @@ function markSpans(fragment: DocumentFragment, spans: Span[]): void {
       const code = piece.charCodeAt(0);
       if (code >= CLOSE && code <= 0xefff) open.delete(code - CLOSE);
       else if (code >= OPEN && code < CLOSE) open.add(code - OPEN);
-      else if (piece) parts.push(piece.trim() ? marksOf(new Text(piece), [...open].map((index) => spans[index]!), isLinked(node)) : new Text(piece));
+      else if (piece) parts.push(marksOf(piece, [...open].map((index) => spans[index]!), node, citation));
     }
     node.replaceWith(...parts);
   }
 }
 
-function isLinked(node: Text): boolean {
-  return Boolean(node.parentElement?.closest("a"));
-}
-
-/** Put a text into the elements of its spans: a link innermost, unless it stands in one. */
-function marksOf(text: Node, spans: Span[], isLinked: boolean): Node {
-  const isLink = ({ kind }: Span) => kind === "entity";
-  const [link, mark] = [isLinked ? undefined : spans.find(isLink), spans.filter((span) => !isLink(span)).at(-1)];
-  let inner = text;
+/** Put a piece of a text node into the elements of its spans: a link or citation innermost, unless it stands in a link. */
+function marksOf(piece: string, spans: Span[], { parentElement }: Text, citation?: CitationElement): Node {
+  if (!piece.trim()) return new Text(piece);
+  const links = parentElement?.closest("a") ? [] : spans.filter(({ kind }) => kind === "entity");
+  const marks = spans.filter(({ kind }) => kind !== "entity" && kind !== "citation");
+  const isCitation = spans.some(({ kind }) => kind === "citation") && !parentElement?.closest("code, a");
+  let inner: Node = (isCitation && citation?.(Number(piece.slice(1, -1)))) || new Text(piece);
+  const [link, mark] = [links[0], marks.at(-1)];
   for (const span of [link, mark]) {
     if (!span) continue;
     const element = document.createElement(span.href ? "a" : "mark");
@@ -156,17 +157,6 @@ function marksOf(text: Node, spans: Span[], isLinked: boolean): Node {
     inner = element;
   }
   return inner;
-}
-
-function insertCitations(fragment: DocumentFragment, citation: CitationElement): void {
-  for (const node of textNodes(fragment)) {
-    if (!/\[\d+\]/.test(node.data) || node.parentElement?.closest("code, a")) continue;
-    const parts = node.data.split(/(\[\d+\])/).map((piece) => {
-      const number = /^\[(\d+)\]$/.exec(piece)?.[1];
-      return (number && citation(Number(number))) || new Text(piece);
-    });
-    node.replaceWith(...parts);
-  }
 }
 
 function textNodes(root: Node): Text[] {

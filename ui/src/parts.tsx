@@ -4,6 +4,7 @@ import { signal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Problem } from "./api";
+import type { Edit } from "./types";
 import { t } from "./words";
 
 /** What an asynchronous view shows: nothing yet, a value, or a problem. */
@@ -274,4 +275,10 @@ export function save(name: string, content: BlobPart, type: string): void {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** What an edit says, on one line. */
+export function editSummary({ kind, entities, name, type, keywords, description }: Edit): string {
+  const value = [name, type, keywords.join(", "), description].filter(Boolean).join(": ");
+  return `${t(`edit.kind.${kind}` as Parameters<typeof t>[0])}: ${entities.join(" · ")}${value ? ` → ${value}` : ""}`;
 }

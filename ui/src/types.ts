@@ -98,6 +98,7 @@ export interface Answer {
   prompt: string;
   statements: Statement[];
   highlights: [number, number][];
+  citation_marks: [number, number][];
   notes: string[];
   usage: UsageRow[];
   trace: {
@@ -201,6 +202,26 @@ export interface DocumentPage {
   cursor: string;
 }
 
+export interface Edit {
+  kind: string;
+  entities: string[];
+  key: string;
+  name: string;
+  type: string;
+  description: string;
+  keywords: string[];
+  author: string;
+  reason: string;
+}
+
+export interface RecordedEdit {
+  id: number;
+  edit: Edit;
+  made_at: string;
+  undone_at: string;
+  has_effect: boolean;
+}
+
 export interface RemovalPreview {
   documents: string[];
   n_chunks: number;
@@ -213,6 +234,8 @@ export interface RemovalPreview {
   n_replies: number;
   n_answers: number;
   entities: Entity[];
+  edits_lost: RecordedEdit[];
+  edits_changed: RecordedEdit[];
 }
 
 export interface Range {
@@ -284,7 +307,7 @@ export interface ConversationSummary {
 }
 
 /** What is kept of an answer: what was shown. */
-export interface SavedAnswer extends Pick<Answer, "text" | "generator" | "citations" | "is_supported" | "statements" | "highlights" | "notes"> {
+export interface SavedAnswer extends Pick<Answer, "text" | "generator" | "citations" | "is_supported" | "statements" | "highlights" | "citation_marks" | "notes"> {
   strategy: string;
 }
 

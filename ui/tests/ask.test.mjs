@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { addDocument, demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
 
 let folder, server, browser;
 
@@ -49,6 +49,18 @@ test("a quote is shown at its number under the pointer and by keyboard, and goes
   await page.hover(".peek"); // the pointer may move onto it
   await page.hover("h1");
   await page.waitForSelector(".peek", { state: "detached" });
+});
+
+test("a number in brackets that a quote contains is no citation", async () => {
+  const text = "The glazing of Samarkand [1] was known for its cobalt [2].";
+  await addDocument(server.address, "glazing.md", text);
+  const page = await open(browser, server.address, `#/workspaces/default/ask?q=${encodeURIComponent("What was the glazing of Samarkand known for?")}`);
+  const answer = page.locator(".markdown", { hasText: "cobalt" });
+  await answer.first().waitFor();
+  assert.match(await answer.first().textContent(), /Samarkand \[1\] was known for its cobalt \[2\]\. 1\s*$/);
+  assert.equal(await answer.first().locator("a.citation").count(), 1);
+  await fetch(`${server.address}/api/v1/workspaces/default/documents/glazing.md`, { method: "DELETE" });
+  assert.deepEqual(page.problems, []);
 });
 
 test("an answer is copied with its sources", async () => {

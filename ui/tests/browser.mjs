@@ -54,6 +54,15 @@ function environment(more = {}) {
   return { ...Object.fromEntries(own), ...more };
 }
 
+/** Add a document to a workspace of a server and wait until it is read. */
+export async function addDocument(address, id, text) {
+  const workspace = `${address}/api/v1/workspaces/default`;
+  const reply = await fetch(`${workspace}/documents/${encodeURIComponent(id)}`, { method: "PUT", body: text });
+  const { job } = await reply.json();
+  const events = await fetch(`${workspace}/jobs/${job.id}/events`);
+  await events.text(); // the stream ends with the job
+}
+
 /** Start Chromium. */
 export async function startBrowser() {
   if (!CHROMIUM) throw new Error("There is no Chromium. Install it (on Debian: apt-get install chromium), or name it: CHROMIUM=/path/to/chromium");

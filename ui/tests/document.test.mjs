@@ -5,7 +5,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { demoIndex, mainThread, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { addDocument, demoIndex, mainThread, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
 
 let folder, server, browser;
 
@@ -21,16 +21,7 @@ after(async () => {
   if (folder) removeFolder(folder);
 });
 
-const documents = () => `${server.address}/api/v1/workspaces/default/documents`;
-
-/** Add a document and wait until it is read. */
-async function add(id, text) {
-  const reply = await fetch(`${documents()}/${encodeURIComponent(id)}`, { method: "PUT", body: text });
-  const { job } = await reply.json();
-  const events = await fetch(`${server.address}/api/v1/workspaces/default/jobs/${job.id}/events`);
-  await events.text(); // the stream ends with the job
-}
-
+const add = (id, text) => addDocument(server.address, id, text);
 const view = (id, query = "") => `#/workspaces/default/documents/${encodeURIComponent(id)}${query}`;
 
 const HOSTILE = `# A <img src=x onerror="window.hacked=1"> title

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { addDocument, demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
 
 let folder, server, browser;
 
@@ -103,5 +103,20 @@ test("a possible duplicate is shown with its reason, merged, brought back, and t
   await page.locator(".edit-list button", { hasText: "Undo" }).first().click();
   await pair.locator("button", { hasText: "Not the same" }).click();
   await pair.waitFor({ state: "detached" });
+  assert.deepEqual(page.problems, []);
+});
+
+test("what a removal does to edits is shown before it", async () => {
+  const api = `${server.address}/api/v1/workspaces/default`;
+  await addDocument(server.address, "ochre.md", "Ottoline Ferch ground ochre with Bertrand Quill in the town of Lindau.");
+  const page = await open(browser, server.address, view("ottoline ferch"));
+  await heading(page, "Ottoline Ferch");
+  const body = JSON.stringify({ kind: "retype", entities: ["ottoline ferch"], type: "Painter" });
+  await fetch(`${api}/edits`, { method: "POST", headers: { "content-type": "application/json" }, body });
+  await page.goto(`${server.address}/#/workspaces/default/documents`);
+  await page.locator(".rows li", { hasText: "ochre" }).getByRole("button", { name: "Remove" }).click();
+  await page.locator("dialog li", { hasText: "Ottoline Ferch → Painter" }).waitFor();
+  assert.match(await page.textContent("dialog"), /Edits that lose what they change: 1/);
+  assert.deepEqual(await violations(page), []);
   assert.deepEqual(page.problems, []);
 });

@@ -55,7 +55,7 @@ class AnswerInput:
 class AnswerDraft:
     """The text of an answer and what was checked about it. `notes` are for its reader, `trace_notes` for the trace.
 
-    `highlights` are the characters of the text that answer.
+    `highlights` are the characters of the text that answer, `citation_marks` those that cite.
     """
 
     text: str
@@ -63,6 +63,7 @@ class AnswerDraft:
     citations: tuple[Citation, ...] = ()
     statements: tuple[Statement, ...] = ()
     highlights: tuple[tuple[int, int], ...] = ()
+    citation_marks: tuple[tuple[int, int], ...] = ()
     is_supported: bool = False
     notes: tuple[str, ...] = ()
     trace_notes: tuple[str, ...] = ()

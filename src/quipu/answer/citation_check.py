@@ -133,6 +133,11 @@ def _spans_with_marks(text: str) -> Iterator[tuple[int, int]]:
             yield first, covered
 
 
+def find_citation_marks(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the characters [start, end) of a model's answer that are marks such as [1]."""
+    return tuple(match.span() for match in _MARK.finditer(text))
+
+
 def _cited_numbers(text: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(match[1]) for match in _MARK.finditer(text)))
 

@@ -78,6 +78,7 @@ def _draft(
     text = ""
     citations: list[Citation] = []
     highlights: list[tuple[int, int]] = []
+    marks: list[tuple[int, int]] = []
     number = 0
     for part in parts:
         text += "\n\n" * bool(text) + part.label
@@ -87,7 +88,10 @@ def _draft(
         number += 1
         highlights += _highlights(part.quote, len(text))
         markdown = "".join(piece for piece, _ in part.quote.shown_pieces())
-        text += f"{markdown}{_before_number(part.quote, markdown)}[{number}]"
+        text += f"{markdown}{_before_number(part.quote, markdown)}"
+        mark = f"[{number}]"
+        marks.append((len(text), len(text) + len(mark)))
+        text += mark
         chunk = part.quote.passage.chunk
         source = answer_input.source_by_document.get(chunk.document_id, "")
         citations += part.quote.passage.citations(part.quote.spans, number, source)
@@ -96,6 +100,7 @@ def _draft(
         generator=EXTRACTIVE,
         citations=tuple(citations),
         highlights=tuple(highlights),
+        citation_marks=tuple(marks),
         is_supported=is_supported,
         trace_notes=tuple(trace_notes),
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from quipu.answer.answer_input import AnswerDraft, AnswerInput
-from quipu.answer.citation_check import CheckedStatements, check_citations
+from quipu.answer.citation_check import CheckedStatements, check_citations, find_citation_marks
 from quipu.answer.context import join_messages
 from quipu.answer.question_kind import QuestionKind, analyse_question
 from quipu.answer.quoted_answer import EXTRACTIVE, quote_answer
@@ -61,6 +61,7 @@ async def compose_answer(
         prompt=join_messages(answer_messages(query, answer_input)),
         statements=draft.statements,
         highlights=draft.highlights,
+        citation_marks=draft.citation_marks,
         notes=draft.notes if draft.is_supported else (*draft.notes, *answer_input.evidence.omissions),
         trace=Trace(
             strategy=query.strategy,
@@ -159,6 +160,7 @@ async def write_answer(query: Query, answer_input: AnswerInput, llm: LLM, on_tex
         generator=generator,
         citations=checked.citations,
         statements=checked.statements,
+        citation_marks=find_citation_marks(text),
         is_supported=is_supported and not says_no,
         notes=(*(() if is_supported or says_no else (UNSUPPORTED,)), *_notes(reply, query)),
         trace_notes=tuple(_trace_notes(cleaner, checked, reply)),

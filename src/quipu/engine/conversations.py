@@ -205,6 +205,7 @@ def saved_answer(answer: Answer) -> SavedAnswer:
         citations=answer.citations,
         statements=answer.statements,
         highlights=answer.highlights,
+        citation_marks=answer.citation_marks,
         notes=answer.notes,
     )
 

@@ -16,6 +16,7 @@ class SavedAnswer:
     citations: tuple[Citation, ...] = ()
     statements: tuple[Statement, ...] = ()
     highlights: tuple[tuple[int, int], ...] = ()
+    citation_marks: tuple[tuple[int, int], ...] = ()
     notes: tuple[str, ...] = ()
 
 

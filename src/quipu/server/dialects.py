@@ -27,7 +27,6 @@ from quipu.server.workspaces import ONLY_WORKSPACE
 
 _MODEL = re.compile(r"(?:([^/]+)/)?quipu(?:-([a-z_]+))?(?::latest)?")
 _PREFIX = re.compile(r"\s*/([a-z_]*)(\[[^\]]*\])?(?:\s+|$)", re.IGNORECASE)
-_MARK = re.compile(r"\[(\d+(?:, ?\d+)*)\]")
 _TASK = re.compile(r"<chat_history>\s*USER:")  # a prompt of Open WebUI for a title or tags, not a question
 
 
@@ -225,9 +224,7 @@ def cited_spans(answer: Answer, call: Call, workspace: str) -> list[CitedSpan]:
     by_number: dict[int, list[Citation]] = {}
     for citation in answer.citations:
         by_number.setdefault(citation.number, []).append(citation)
-    marks = [
-        (int(number), mark.start(), mark.end()) for mark in _MARK.finditer(answer.text) for number in mark[1].split(",")
-    ]
+    marks = [(int(answer.text[start + 1 : stop - 1]), start, stop) for start, stop in answer.citation_marks]
     unmarked = by_number.keys() - {number for number, _, _ in marks}
     end = len(answer.text)
     return [

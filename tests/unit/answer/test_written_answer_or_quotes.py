@@ -311,6 +311,20 @@ def _mark(request: ChatRequest) -> str:
     return request.messages[1].text.partition("The mark of this message is ")[2].partition("\n")[0]
 
 
+async def test_numbers_in_brackets_within_a_quote_cite_nothing(library: Library) -> None:
+    await library.publish(page("Kilns", "The kiln of Ur [1] bakes nine hundred bricks a day [2]."))
+    answer = await _ask(library, Query(text="How many bricks does the kiln of Ur bake?"))
+    ((start, end),) = answer.citation_marks
+    assert answer.text.endswith("a day [2]. [1]")
+    assert (answer.text[start:end], end) == ("[1]", len(answer.text))
+
+
+async def test_each_mark_of_a_written_answer_cites(library: Library) -> None:
+    await library.publish(page("Marco Polo", FORGED, names={"Marco Polo": "Person"}))
+    answer = await _asked(library, Talker("Marco Polo was born in Venice [1]."), Query(text="Where was he born?"))
+    assert [answer.text[start:end] for start, end in answer.citation_marks] == ["[1]"]
+
+
 async def test_the_number_of_a_quote_stands_neither_in_code_nor_in_a_table(library: Library) -> None:
     code = "Bake the bricks with this command:\n\n```sh\nkiln bake --days 3\n```"
     table = "| kiln | bricks |\n|---|---|\n| Babylon | 4000 |\n| Ur | 900 |"

@@ -58,6 +58,7 @@ async def test_an_answer_is_saved_as_it_was_given(kb: Quipu) -> None:
     assert (exchange.number, exchange.question) == (1, "Whom did Ada Lovelace write to?")
     assert (exchange.answer.text, exchange.answer.citations) == (given.answer.text, given.answer.citations)
     assert (exchange.answer.strategy, exchange.answer.highlights) == ("mix", given.answer.highlights)
+    assert exchange.answer.citation_marks == given.answer.citation_marks != ()
     citation = exchange.answer.citations[0]
     assert (await kb.text(citation.document_id))[citation.start : citation.end] == citation.quote
 

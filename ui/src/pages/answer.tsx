@@ -98,7 +98,8 @@ function spansOf(answer: Answer): Span[] {
       kind: "unsupported" as const,
       title: t(statement.citations.length ? "ask.citationLacks" : "ask.citesNothing"),
     }));
-  return [...highlights, ...unsupported];
+  const marks = answer.citation_marks.map(([start, end]) => ({ start: offset(start), end: offset(end), kind: "citation" as const }));
+  return [...highlights, ...unsupported, ...marks];
 }
 
 /** Return the address of the cited characters in their document. */

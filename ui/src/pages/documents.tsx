@@ -4,14 +4,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { mayWrite } from "../session";
 import { get } from "../api";
 import { JobList } from "../jobs";
-import { Action, Await, Confirm, Dialog, Empty, Facts, Failures, N_FAILURES, ProblemNotice, Waiting, announce, asProblem, moveInList, say, useLoaded } from "../parts";
+import { Action, Await, Confirm, Dialog, Empty, Facts, Failures, N_FAILURES, ProblemNotice, Waiting, announce, asProblem, editSummary, moveInList, say, useLoaded } from "../parts";
 import { go, href, route } from "../route";
 import { bytes, duration, moment, money, number, t, type Key } from "../words";
 import {
   addText, changes, continueUpload, dismissInterrupted, dismissUpload, estimate, interrupted, followWorkspace, removeDocuments, retryDocuments, upload, uploads,
   type NamedFile, type Upload,
 } from "../work";
-import type { Added, Chunk, Document, DocumentPage, Estimate, IndexStatus, Range, RemovalPreview, Status } from "../types";
+import type { Added, Chunk, Document, DocumentPage, Estimate, IndexStatus, Range, RecordedEdit, RemovalPreview, Status } from "../types";
 import { shortened } from "../markdown";
 import { DocumentId, citedAt } from "./answer";
 import { DocumentView } from "./document";
@@ -19,6 +19,7 @@ import { DocumentView } from "./document";
 const PAGE = 50; // documents
 const STATUSES: Status[] = ["ready", "partial", "failed", "queued", "parsing", "extracting", "removing"];
 const ORDERS = ["id", "title", "updated"] as const;
+const N_EDITS = 10; // of those that a removal changes
 const N_HITS = 5; // passages with the words of a search
 const SEARCH_MS = 200; // without a key stroke
 
@@ -260,8 +261,28 @@ function WhatGoes({ preview }: { preview: RemovalPreview }) {
           {preview.n_entities > entities.length && " …"}
         </p>
       )}
+      <EditList label={t("removal.editsLost")} edits={preview.edits_lost} />
+      <EditList label={t("removal.editsChanged")} edits={preview.edits_changed} />
       {preview.n_answers > 0 && <p>{t("removal.answers", { n: preview.n_answers })}</p>}
       {preview.n_replies > 0 && <p class="small">{t("removal.replies", { n: preview.n_replies })}</p>}
+    </>
+  );
+}
+
+function EditList({ label, edits }: { label: string; edits: RecordedEdit[] }) {
+  if (!edits.length) return null;
+  return (
+    <>
+      <p>
+        {label}: {number(edits.length)}
+      </p>
+      <ul class="small">
+        {edits.slice(0, N_EDITS).map((recorded) => (
+          <li key={recorded.id} dir="auto">
+            {editSummary(recorded.edit)}
+          </li>
+        ))}
+      </ul>
     </>
   );
 }

@@ -3,31 +3,11 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { get, post, request, workspaceUrl, type Problem } from "../api";
-import { Action, Await, Confirm, Dialog, ProblemNotice, asProblem, say, useLoaded } from "../parts";
+import { Action, Await, Confirm, Dialog, ProblemNotice, asProblem, editSummary, say, useLoaded } from "../parts";
 import { go, href } from "../route";
 import { mayWrite } from "../session";
 import { moment, number, t } from "../words";
-import type { Entity } from "../types";
-
-interface Edit {
-  kind: string;
-  entities: string[];
-  key: string;
-  name: string;
-  type: string;
-  description: string;
-  keywords: string[];
-  author: string;
-  reason: string;
-}
-
-interface RecordedEdit {
-  id: number;
-  edit: Edit;
-  made_at: string;
-  undone_at: string;
-  has_effect: boolean;
-}
+import type { Entity, RecordedEdit } from "../types";
 
 interface EditRequest {
   kind: string;
@@ -286,10 +266,10 @@ export function EditHistory({ entity, n, changed }: { entity: string; n: number;
       <ul class="edit-list">
         {loaded.value.edits.map((recorded) => (
           <li key={recorded.id} class={recorded.undone_at ? "undone" : ""}>
-            <p dir="auto">{summaryOf(recorded.edit)}</p>
+            <p dir="auto">{editSummary(recorded.edit)}</p>
             <p class="small">
               {[moment(recorded.made_at), recorded.edit.author, recorded.edit.reason, stateOf(recorded)].filter(Boolean).join(" · ")}{" "}
-              {mayWrite.value && !recorded.undone_at && <Action text={t("edit.undo")} label={`${t("edit.undo")}: ${summaryOf(recorded.edit)}`} run={() => undo(recorded)} />}
+              {mayWrite.value && !recorded.undone_at && <Action text={t("edit.undo")} label={`${t("edit.undo")}: ${editSummary(recorded.edit)}`} run={() => undo(recorded)} />}
             </p>
           </li>
         ))}
@@ -301,9 +281,4 @@ export function EditHistory({ entity, n, changed }: { entity: string; n: number;
 function stateOf(recorded: RecordedEdit): string {
   if (recorded.undone_at) return t("edit.isUndone");
   return recorded.has_effect ? "" : t("edit.noTarget");
-}
-
-function summaryOf({ kind, entities, name, type, keywords, description }: Edit): string {
-  const value = [name, type, keywords.join(", "), description].filter(Boolean).join(": ");
-  return `${t(`edit.kind.${kind}` as Parameters<typeof t>[0])}: ${entities.join(" · ")}${value ? ` → ${value}` : ""}`;
 }
