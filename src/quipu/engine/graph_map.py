@@ -64,6 +64,7 @@ class MapQuery:
     communities: Sequence[str] = ()
     names: Sequence[str] = ()
     max_nodes: int = 0
+    as_of: str = ""
 
     def check(self) -> None:
         """Raise InvalidInput for a box that is none, a number out of bounds, and a NEAR map of nothing."""
@@ -181,32 +182,38 @@ class GraphMaps(GraphPages):
     """The methods of the engine that draw the graph."""
 
     _mapped: MappedGraph | None = None  # of the last map
+    _mapped_past: MappedGraph | None = None  # of the last map of a date
     _mapping: asyncio.Lock | None = None
 
     async def graph_map(self, query: MapQuery | None = None) -> GraphMap:
         """Return a map of the graph, by default of its communities. Raises NotFound for an unknown name."""
         query = query or MapQuery()
         query.check()
-        async with self._graph() as (view, ranked):
-            graph = await self._map(view, ranked)
+        async with self._graph(query.as_of) as (view, ranked):
+            graph = await self._map(view, ranked, is_past=bool(query.as_of))
             near = [(await named_entity(view, name)).key for name in query.names]
             nodes, drawn = await asyncio.to_thread(_draw, graph, query, near)
             labels = await _labels(view, graph, nodes, drawn.ids if query.level is MapLevel.FAR else ())
             return replace(drawn, revision=view.revision, labels=labels)
 
-    async def _map(self, view: ReadView, ranked: RankedGraph) -> MappedGraph:
+    async def _map(self, view: ReadView, ranked: RankedGraph, *, is_past: bool = False) -> MappedGraph:
         """Return the layout of this revision, computed once: to its end, even if nobody waits for it any more."""
         self._mapping = self._mapping or asyncio.Lock()
         async with self._mapping:
             if self._mapped is not None and self._mapped.ranked is ranked:
                 return self._mapped
-            return await run_to_end(self._lay_out(view, ranked))
+            return await run_to_end(self._lay_out(view, ranked, is_past=is_past))
 
-    async def _lay_out(self, view: ReadView, ranked: RankedGraph) -> MappedGraph:
+    async def _lay_out(self, view: ReadView, ranked: RankedGraph, *, is_past: bool) -> MappedGraph:
         graph = await read_community_graph(view, ranked.topology)
         imported = await load_communities(graph.keys, view, self._components.store)
-        self._mapped = await asyncio.to_thread(map_graph, ranked, graph, imported, self._mapped)
-        return self._mapped
+        earlier = self._mapped_past if is_past else self._mapped
+        mapped = await asyncio.to_thread(map_graph, ranked, graph, imported, earlier)
+        if is_past:
+            self._mapped_past = mapped
+        else:
+            self._mapped = mapped
+        return mapped
 
 
 def map_graph(

@@ -109,16 +109,16 @@ class GraphPages:
     _components: Components
     _ranked: RankedGraph | None = None  # of the last page
 
-    async def chunks(self, document_id: str, *, k: int = 50, after: str = "") -> ChunkPage:
-        """Return a page of the chunks of a document, in order. `after` is the cursor of the page before.
+    async def chunks(self, document_id: str, *, k: int = 50, after: str = "", as_of: str = "") -> ChunkPage:
+        """Return a page of the chunks of a document, in order; with `as_of`, of the version that held then.
 
-        Raises NotFound with near matches.
+        `after` is the cursor of the page before. Raises NotFound with near matches.
         """
         _check_size("k", k, MAX_PAGE)
         if not (after.isascii() and after.isdecimal()) and after:
             raise _no_cursor(after)
         start = int(after[:_MAX_DIGITS]) + 1 if after else 0
-        async with self._components.store.view() as view:
+        async with self._components.view_at(Filter(as_of=as_of)) as (_, view):
             await check_documents(view, [document_id])
             [document] = await view.documents([document_id])
             chunks = await view.chunks(document_id=document_id, start=start, n_first=k)
@@ -202,9 +202,15 @@ class GraphPages:
         return NeighbourPage(entity=entity, neighbours=pairs, n_total=n_total, cursor=cursor)
 
     async def subgraph(
-        self, names: str | Sequence[str], *, hops: int = 2, max_entities: int = 200, max_relations: int = 1_000
+        self,
+        names: str | Sequence[str],
+        *,
+        hops: int = 2,
+        max_entities: int = 200,
+        max_relations: int = 1_000,
+        as_of: str = "",
     ) -> Subgraph:
-        """Return the entities at most `hops` relations from these entities, and the relations between them.
+        """Return the entities at most `hops` relations from these, and the relations between them; `as_of` as above.
 
         Nearer entities come first. Among equally near ones, the one with the heaviest relation to an entity nearer to
         the start comes first, then the first by key. Raises NotFound for an unknown name.
@@ -212,7 +218,7 @@ class GraphPages:
         _check_size("hops", hops, MAX_HOPS)
         _check_size("max_entities", max_entities, MAX_NODES)
         _check_size("max_relations", max_relations, MAX_EDGES)
-        async with self._graph() as (view, graph):
+        async with self._graph(as_of) as (view, graph):
             entities = [await named_entity(view, name) for name in unique_ids(names)]
             start = await _places(view, graph, list(dict.fromkeys(entity.key for entity in entities)))
             places, distances, n_more = _nearest(graph, start[:max_entities], hops, max_entities)
@@ -228,15 +234,15 @@ class GraphPages:
                 n_more_relations=len(sources) - len(order),
             )
 
-    async def paths(self, first: str, second: str, *, k: int = 3) -> tuple[EntityPath, ...]:
-        """Return up to `k` shortest paths between two entities, all with the same, smallest number of relations.
+    async def paths(self, first: str, second: str, *, k: int = 3, as_of: str = "") -> tuple[EntityPath, ...]:
+        """Return up to `k` shortest paths between two entities, all with the smallest number of relations.
 
         Paths through entities with fewer relations come first, because a path through an entity that is connected to
         everything says little; equal ones are ordered by keys. The result is empty if no path is found before 200,000
         relations are read. Raises NotFound for an unknown name.
         """
         _check_size("k", k, MAX_PATHS)
-        async with self._graph() as (view, graph):
+        async with self._graph(as_of) as (view, graph):
             ends = [await named_entity(view, name) for name in (first, second)]
             source, target = (await _places(view, graph, [end.key for end in ends])).tolist()
             shortest = await asyncio.to_thread(_search, graph, source, target)

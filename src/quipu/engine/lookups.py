@@ -193,10 +193,15 @@ async def chunk(view: ReadView, chunk_id: str) -> ChunkFacts:
     return facts[0]
 
 
+async def _keys_of(view: ReadView, name: str) -> tuple[str, ...]:
+    """Return the keys of the entities that a name, alias or key may stand for, the likeliest first."""
+    key = entity_key(name)
+    return (await view.keys_by_name([key], any_spelling=True)).get(key) or (key,)
+
+
 async def named_entity(view: ReadView, name: str) -> Entity:
     """Return the entity that a name, alias or key stands for. Raises NotFound with near matches."""
-    keys = (await view.keys_by_name([entity_key(name)], any_spelling=True)).get(entity_key(name), ())
-    entities = await view.entities(keys[:1])
+    entities = await view.entities((await _keys_of(view, name))[:1])
     if not entities:
         near = await view.entities([hit.id for hit in await view.search_text(NodeKind.ENTITY, entity_key(name), 3)])
         raise NotFound(f"There is no entity {name!r}.", remedy=did_you_mean([entity.name for entity in near]))
@@ -220,18 +225,21 @@ async def entity(view: ReadView, name: str) -> EntityDetails:
 
 
 async def relation(view: ReadView, first: str, second: str) -> RelationDetails:
-    """Return the relation of two entities, by name. Raises NotFound with entities that the first one is related to."""
-    source = entity_key(first)
-    relations = await view.relations([relation_id(source, entity_key(second))])
+    """Return the relation of two entities, by name, alias or key.
+
+    Raises NotFound with entities that the first one is related to.
+    """
+    (source, *sources), targets = [await _keys_of(view, name) for name in (first, second)]
+    relations = await view.relations([relation_id(key, target) for key in (source, *sources) for target in targets])
     if not relations:
         near = sorted(await view.relations(entities=[source]), key=lambda relation: (-relation.weight, relation.id))[:3]
         others = [relation.target_name if relation.source == source else relation.source_name for relation in near]
         remedy = f"{first} relates to {', '.join(others)}." if others else "`quipu search` finds names."
         raise NotFound(f"Nothing relates {first!r} to {second!r}.", remedy=remedy)
-    identifier = relations[0].id
+    identifier, source, target = relations[0].id, relations[0].source, relations[0].target
     chunk_ids = (await view.occurrences(OccurrenceKind.RELATION, [identifier], MAX_LISTED)).get(identifier, {})
     facts = await facts_of_chunks(view, list(chunk_ids))
-    statements = await statements_about(view, facts, source, entity_key(second))
+    statements = await statements_about(view, facts, source, target)
     return RelationDetails(relation=relations[0], chunks=tuple(facts), statements=statements)
 
 

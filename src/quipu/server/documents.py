@@ -30,6 +30,7 @@ from quipu.model.document import (
     Metadata,
     SourceDocument,
 )
+from quipu.model.query import Filter
 from quipu.model.results import ChunkPage, DocumentDetails, EnqueuedDocuments, RemovalPreview, RemoveResult
 from quipu.model.usage import Estimate
 from quipu.parse import FILE_TYPES
@@ -37,7 +38,7 @@ from quipu.server.access import Permission
 from quipu.server.job_process import JobProcess, LargeFile
 from quipu.server.job_runners import ADD, JobStatus
 from quipu.server.jobs import start_job
-from quipu.server.operations import Call, WireBody, limited, once, operation, operations_of
+from quipu.server.operations import Call, QueryParameters, WireBody, limited, once, operation, operations_of
 from quipu.server.questions import WORKSPACE, AsOf
 from quipu.server.wire import RequestRefused, download, json_bytes
 
@@ -86,24 +87,31 @@ class NewText(WireBody):
     media_type: str = "text/markdown"
 
 
+class ListingParameters(QueryParameters):
+    """Which documents to list. `prefix` is how the id, the title or the source begins."""
+
+    status: tuple[DocumentStatus, ...] | DocumentStatus = ()
+    prefix: str = ""
+    order: DocumentOrder = DocumentOrder.ID
+    k: int = Field(100, ge=1, le=1_000)
+    cursor: str = ""
+
+    @property
+    def listing(self) -> DocumentListing:
+        """The same for the engine."""
+        statuses = (self.status,) if isinstance(self.status, DocumentStatus) else self.status
+        return DocumentListing(statuses=statuses, prefix=self.prefix, order=self.order, k=self.k, after=self.cursor)
+
+
 @operation("GET", f"{WORKSPACE}/documents", Permission.READ)
-async def list_documents(
-    kb: Quipu,
-    *,
-    status: tuple[DocumentStatus, ...] | DocumentStatus = (),
-    prefix: str = "",
-    order: DocumentOrder = DocumentOrder.ID,
-    k: Annotated[int, Field(ge=1, le=1_000)] = 100,
-    cursor: str = "",
-) -> DocumentPage:
-    """List documents page by page, with their status; queued and failed ones, too.
+async def list_documents(kb: Quipu, *, page: ListingParameters, as_of: AsOf = "") -> DocumentPage:
+    """List documents page by page, with their status; queued and failed ones too, unless a date is given.
 
     `prefix` is how the id, the title or the source begins. `cursor` is that of the page before.
     """
-    statuses = (status,) if isinstance(status, DocumentStatus) else status
-    listing = DocumentListing(statuses=statuses, prefix=prefix, order=order, k=k, after=cursor)
-    documents = await kb.documents(listing)
-    return DocumentPage(documents=tuple(documents), cursor=listing.cursor(documents[-1]) if len(documents) == k else "")
+    documents = await kb.documents(page.listing, Filter(as_of=as_of))
+    cursor = page.listing.cursor(documents[-1]) if len(documents) == page.k else ""
+    return DocumentPage(documents=tuple(documents), cursor=cursor)
 
 
 @operation("POST", f"{WORKSPACE}/texts", Permission.WRITE, status=202)
@@ -225,10 +233,10 @@ async def preview_removal(
 
 @operation("GET", f"{WORKSPACE}/chunks", Permission.READ)
 async def list_chunks(
-    kb: Quipu, *, document: str, k: Annotated[int, Field(ge=1, le=1_000)] = 50, cursor: str = ""
+    kb: Quipu, *, document: str, k: Annotated[int, Field(ge=1, le=1_000)] = 50, cursor: str = "", as_of: AsOf = ""
 ) -> ChunkPage:
     """List the chunks of a document page by page, in order. `cursor` is that of the page before."""
-    return await kb.chunks(document, k=k, after=cursor)
+    return await kb.chunks(document, k=k, after=cursor, as_of=as_of)
 
 
 @operation("GET", f"{WORKSPACE}/chunks/{{chunk}}", Permission.READ)

@@ -34,7 +34,7 @@ from quipu.model.results import (
     Subgraph,
 )
 from quipu.server.access import Permission
-from quipu.server.operations import Call, operation, operations_of
+from quipu.server.operations import Call, QueryParameters, operation, operations_of
 from quipu.server.questions import WORKSPACE, AsOf
 from quipu.server.wire import download, json_bytes
 
@@ -113,17 +113,20 @@ async def show_subgraph(
     hops: Annotated[int, Field(ge=1, le=MAX_HOPS)] = 2,
     max_entities: Annotated[int, Field(ge=1, le=MAX_NODES)] = 200,
     max_relations: Annotated[int, Field(ge=1, le=MAX_EDGES)] = 1_000,
+    as_of: AsOf = "",
 ) -> Subgraph:
     """Return the entities near some entities, and the relations between them; it says how many were left out."""
-    return await kb.subgraph(_listed(name), hops=hops, max_entities=max_entities, max_relations=max_relations)
+    return await kb.subgraph(
+        _listed(name), hops=hops, max_entities=max_entities, max_relations=max_relations, as_of=as_of
+    )
 
 
 @operation("GET", f"{WORKSPACE}/paths", Permission.READ)
 async def show_paths(
-    kb: Quipu, *, first: str, second: str, k: Annotated[int, Field(ge=1, le=MAX_PATHS)] = 3
+    kb: Quipu, *, first: str, second: str, k: Annotated[int, Field(ge=1, le=MAX_PATHS)] = 3, as_of: AsOf = ""
 ) -> tuple[EntityPath, ...]:
     """Return the shortest paths between two entities."""
-    return await kb.paths(first, second, k=k)
+    return await kb.paths(first, second, k=k, as_of=as_of)
 
 
 @operation("GET", f"{WORKSPACE}/reports/{{report}}", Permission.READ)
@@ -132,21 +135,28 @@ async def show_report(kb: Quipu, report: str) -> ReportDetails:
     return await kb.report(report)
 
 
+class MapParameters(QueryParameters):
+    """Which entities a map is made of: with these types, in these communities, at a date."""
+
+    type: _Types = ()
+    community: _Types = ()
+    as_of: AsOf = ""
+
+    def query(self, level: MapLevel, **others: Any) -> MapQuery:
+        """Return the query for a map; `others` are further fields of it."""
+        types, communities = _listed(self.type), _listed(self.community)
+        return MapQuery(level=level, types=types, communities=communities, as_of=self.as_of, **others)
+
+
 @operation("GET", f"{_MAP}/far", Permission.READ, media_type=_BINARY)
 async def show_far_map(
-    kb: Quipu,
-    call: Call,
-    *,
-    box: str = "",
-    type: _Types = (),  # noqa: A002
-    community: _Types = (),
-    max_nodes: _Nodes = MAX_NODES,
+    kb: Quipu, call: Call, *, box: str = "", allowed: MapParameters, max_nodes: _Nodes = MAX_NODES
 ) -> Response:
     """Return a map of the communities, those that contain others first, then the largest; see docs/graph_map.md.
 
     `box` is the part in view, as x0,y0,x1,y1.
     """
-    query = MapQuery(box=_box(box), types=_listed(type), communities=_listed(community), max_nodes=max_nodes)
+    query = allowed.query(MapLevel.FAR, box=_box(box), max_nodes=max_nodes)
     return await _map_response(await kb.graph_map(query), call.request)
 
 
@@ -156,42 +166,23 @@ async def show_middle_map(
     call: Call,
     *,
     box: str = "",
-    type: _Types = (),  # noqa: A002
-    community: _Types = (),
+    allowed: MapParameters,
     max_nodes: Annotated[int, Field(ge=1, le=MAX_ON_MAP[MapLevel.MIDDLE][0])] = MAX_ON_MAP[MapLevel.MIDDLE][0],
 ) -> Response:
     """Return a map of the entities in view with the most relations, and the heaviest relations between them."""
-    query = MapQuery(
-        level=MapLevel.MIDDLE,
-        box=_box(box),
-        types=_listed(type),
-        communities=_listed(community),
-        max_nodes=max_nodes,
-    )
+    query = allowed.query(MapLevel.MIDDLE, box=_box(box), max_nodes=max_nodes)
     return await _map_response(await kb.graph_map(query), call.request)
 
 
 @operation("GET", f"{_MAP}/near", Permission.READ, media_type=_BINARY)
 async def show_near_map(
-    kb: Quipu,
-    call: Call,
-    *,
-    name: _Types,
-    type: _Types = (),  # noqa: A002
-    community: _Types = (),
-    max_nodes: _Nodes = 200,
+    kb: Quipu, call: Call, *, name: _Types, allowed: MapParameters, max_nodes: _Nodes = 200
 ) -> Response:
     """Return a map of some entities and their neighbours, those with the heaviest relations first.
 
     With `max_nodes` as many as there are names, the map has only these, for example to show a path.
     """
-    query = MapQuery(
-        level=MapLevel.NEAR,
-        names=_listed(name),
-        types=_listed(type),
-        communities=_listed(community),
-        max_nodes=max_nodes,
-    )
+    query = allowed.query(MapLevel.NEAR, names=_listed(name), max_nodes=max_nodes)
     return await _map_response(await kb.graph_map(query), call.request)
 
 

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route, compile_path
 from starlette.types import Message, Receive, Scope, Send
 
 from quipu.engine import Quipu
 from quipu.server.access import NOBODY, AccessKey, Permission, check_origin
-from quipu.server.wire import Problem, RequestRefused, headers_of, json_response, problem_response
-from quipu.stores.sqlite.server_state import StoredReply
+from quipu.server.wire import Problem, RequestRefused, headers_of, headers_only, json_response, problem_response
+from quipu.stores.sqlite.server_state import MAX_RESERVED_S, ServerState, StoredReply
 
 if TYPE_CHECKING:
     from quipu.server.components import ServerComponents
@@ -35,9 +35,16 @@ if TYPE_CHECKING:
 CLOSED = ConfigDict(extra="forbid", strict=True, frozen=True)
 _IDEMPOTENT_S = 24 * 3_600  # how long a reply to a request with an Idempotency-Key is repeated
 _MAX_KEY_CHARS = 200
+_RENEW_S = MAX_RESERVED_S / 4
 _PARSED = ConfigDict(extra="forbid", frozen=True)  # a query string holds text only
 Function = TypeVar("Function", bound=Callable[..., Awaitable[object]])
 ErrorRenderer = Callable[[Problem, Mapping[str, str]], Response]
+
+
+class QueryParameters(BaseModel):
+    """Parameters of a query string that belong together: a keyword-only parameter of such a type has them as fields."""
+
+    model_config = _PARSED
 
 
 class WireBody(BaseModel):
@@ -108,19 +115,21 @@ class Operation:
     @cached_property
     def query_parameters(self) -> type[BaseModel] | None:
         """The parameters of the query string as the fields of one class, None where there are none."""
-        parameters = [
-            parameter
-            for parameter in inspect.signature(self.function).parameters.values()
-            if parameter.kind is parameter.KEYWORD_ONLY
-        ]
-        fields: dict[str, Any] = {
-            parameter.name: (
-                self.hints[parameter.name],
-                ... if parameter.default is parameter.empty else parameter.default,
-            )
-            for parameter in parameters
-        }
+        fields: dict[str, Any] = {}
+        for parameter in inspect.signature(self.function).parameters.values():
+            if parameter.name in self.groups:
+                group = self.groups[parameter.name].model_fields
+                fields |= {name: (described.annotation, described) for name, described in group.items()}
+            elif parameter.kind is parameter.KEYWORD_ONLY:
+                default = ... if parameter.default is parameter.empty else parameter.default
+                fields[parameter.name] = (self.hints[parameter.name], default)
         return create_model(f"{self.function.__name__}_parameters", __config__=_PARSED, **fields) if fields else None
+
+    @cached_property
+    def groups(self) -> Mapping[str, type[QueryParameters]]:
+        """The types of the parameters that stand for several ones of the query string."""
+        hints = self.hints.items()
+        return {name: hint for name, hint in hints if inspect.isclass(hint) and issubclass(hint, QueryParameters)}
 
     def route(self, server: "ServerComponents") -> Route:
         """Return the route that serves this operation."""
@@ -201,6 +210,8 @@ class OperationEndpoint:
         arguments |= {name: value for name, value in context.items() if name in self._operation.hints}
         result = await self._result(call, arguments)
         response = result if isinstance(result, Response) else json_response(result, self._operation.status)
+        if request.method == "HEAD" and isinstance(response, StreamingResponse):
+            response = await headers_only(response)
         await response(request.scope, request.receive, send)
 
     async def _result(self, call: Call, arguments: Mapping[str, Any]) -> object:
@@ -232,8 +243,11 @@ class OperationEndpoint:
         names = self._operation.path_parameters & self._operation.hints.keys()
         arguments = {name: request.path_params[name] for name in names}
         if self._operation.query_parameters is not None:
-            values = self._operation.query_parameters.model_validate(_query_string(request))
-            arguments |= {name: getattr(values, name) for name in type(values).model_fields}
+            model = self._operation.query_parameters.model_validate(_query_string(request))
+            values = {name: getattr(model, name) for name in type(model).model_fields}
+            for parameter, group in self._operation.groups.items():
+                arguments[parameter] = group(**{name: values.pop(name) for name in group.model_fields})
+            arguments |= values
         elif request.query_params:
             unknown = ", ".join(request.query_params)
             raise RequestRefused(422, f"There is no parameter {unknown} here.", remedy="Leave it out.")
@@ -262,14 +276,24 @@ async def once(call: Call, digest: str, respond: Callable[[], Awaitable[Response
     reserved = StoredReply(key=key, digest=digest, status=0, body=b"", created=now)
     if not await asyncio.to_thread(state.add_reply, reserved, now - _IDEMPOTENT_S):
         return _repeated(await asyncio.to_thread(state.reply, key), digest)
+    renewing = asyncio.create_task(_renew(state, key))
     try:
         response = await respond()
     except BaseException:
         await asyncio.to_thread(state.remove_reply, key)
         raise
+    finally:
+        renewing.cancel()
     reply = replace(reserved, status=response.status_code, body=bytes(response.body))
     await asyncio.to_thread(state.update_reply, reply)
     return response
+
+
+async def _renew(state: ServerState, key: str) -> None:
+    """Keep a key reserved while its request is worked on, however long that takes."""
+    while True:
+        await asyncio.sleep(_RENEW_S)
+        await asyncio.to_thread(state.renew_reply, key, time.time())
 
 
 def _repeated(reply: StoredReply | None, digest: str) -> Response:

@@ -150,6 +150,15 @@ async def download(pieces: AsyncGenerator[bytes, None], media_type: str, disposi
     return StreamingResponse(_chained(first, pieces), 200, {"content-disposition": disposition}, media_type)
 
 
+async def headers_only(response: StreamingResponse) -> Response:
+    """Return the headers of a stream, as HEAD asks for, and let nobody make its pieces."""
+    if isinstance(response.body_iterator, AsyncGenerator):
+        await response.body_iterator.aclose()
+    head = Response(status_code=response.status_code)
+    head.raw_headers = response.raw_headers
+    return head
+
+
 async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
     yield first
     async with aclosing(rest):

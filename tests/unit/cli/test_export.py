@@ -85,6 +85,19 @@ def test_a_failure_leaves_the_earlier_file_and_nothing_else(command: Command) ->
     assert "There is no folder" in command("export", "nowhere/graph.json")[2]
 
 
+def test_a_folder_next_to_the_export_stays_and_a_link_to_an_empty_one_is_followed(command: Command) -> None:
+    Path(".vault.folder").mkdir()
+    Path(".vault.folder/letter.txt").write_text("mine")
+    assert command("export", "vault", "--format", "obsidian")[0] == 0
+    assert Path(".vault.folder/letter.txt").read_text() == "mine"
+    Path("elsewhere").mkdir()
+    Path("link").symlink_to("elsewhere", target_is_directory=True)
+    assert command("export", "link", "--format", "obsidian")[0] == 0
+    assert Path("link").is_symlink()
+    assert Path("elsewhere/Entities/Ada Lovelace.md").is_file()
+    assert [path.name for path in Path.cwd().iterdir() if path.name.startswith(".")] == [".vault.folder"]
+
+
 def test_the_help_lists_every_format(command: Command) -> None:
     out = command("export", "--help")[1]
     assert all(f"  {name} " in out for name in FORMATS)

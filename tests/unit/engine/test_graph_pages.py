@@ -182,6 +182,15 @@ async def test_an_alias_names_an_entity(kb: Quipu) -> None:
     assert (await kb.neighbours("Akko")).entity.key == "acre"
 
 
+async def test_a_relation_is_found_by_the_aliases_of_its_ends(kb: Quipu) -> None:
+    passage_facts = passage("x", entity("Acre"), entity("Haifa"), relation("Acre", "Haifa"), alias("Acre", "Akko"))
+    await publish(kb._components.store, document("z", passage_facts))
+    for pair in (("Akko", "Haifa"), ("Haifa", "akko"), ("Acre", "Haifa")):
+        assert (await kb.relation(*pair)).relation.id == "acre -- haifa"
+    with pytest.raises(NotFound, match="Nothing relates 'Akko' to 'Rome'"):
+        await kb.relation("Akko", "Rome")
+
+
 def _distances(neighbours: dict[str, set[str]], start: str) -> dict[str, int]:
     distances, frontier = {start: 0}, [start]
     for name in frontier:  # the list grows while it is read: breadth first

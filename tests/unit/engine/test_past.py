@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quipu.engine import Quipu
+from quipu.engine.graph_map import MapLevel, MapQuery
 from quipu.errors import InvalidInput
 from quipu.model.document import DocumentListing
 from quipu.model.query import Filter
@@ -71,6 +72,19 @@ async def test_neighbours_and_pages_are_of_the_past(kb: Quipu) -> None:
     assert (await kb.entities(prefix="ali")).n_total == 0
 
 
+async def test_chunks_parts_of_the_graph_and_maps_are_of_the_past(kb: Quipu) -> None:
+    assert [chunk.text for chunk in (await kb.chunks("policy", as_of="2019")).chunks] == [OLD]
+    names = {entity.name for entity in (await kb.subgraph("Acme Corporation", as_of="2019")).entities}
+    assert names & PEOPLE == {"Alice Kober"}
+    (path, *_) = await kb.paths("Alice Kober", "Acme Corporation", as_of="2019")
+    assert len(path.relations) == 1
+    now = await kb.graph_map(MapQuery(level=MapLevel.MIDDLE))
+    then = [await kb.graph_map(MapQuery(level=MapLevel.MIDDLE, as_of="2019")) for _ in range(2)]
+    assert set(then[0].labels) & PEOPLE == {"Alice Kober"}
+    assert then[0].ids == then[1].ids
+    assert (await kb.graph_map(MapQuery(level=MapLevel.MIDDLE))).labels == now.labels
+
+
 async def test_the_past_of_an_index_that_is_empty_now_is_listed_and_exported(kb: Quipu) -> None:
     await kb.remove(["policy", "late"])
     assert {entity.name for entity in (await kb.entities(as_of="2019")).entities} & PEOPLE == {"Alice Kober"}
@@ -98,6 +112,16 @@ async def test_earlier_versions_come_page_by_page(kb: Quipu) -> None:
 
 @pytest.mark.parametrize("wrong", ["yesterday", "2019-13", "2019-02-30"])
 async def test_what_is_no_date_is_refused(kb: Quipu, wrong: str) -> None:
-    for work in (kb.entities(as_of=wrong), kb.relations(as_of=wrong), kb.neighbours("Acme Corporation", as_of=wrong)):
+    for work in (
+        kb.entities(as_of=wrong),
+        kb.relations(as_of=wrong),
+        kb.neighbours("Acme Corporation", as_of=wrong),
+        kb.subgraph("Acme Corporation", as_of=wrong),
+        kb.paths("Acme Corporation", "Alice Kober", as_of=wrong),
+        kb.chunks("policy", as_of=wrong),
+        kb.graph_map(MapQuery(as_of=wrong)),
+        kb.usage(since=wrong),
+        kb.usage(until=wrong),
+    ):
         with pytest.raises(InvalidInput, match="is not a date"):
             await work

@@ -22,9 +22,14 @@ async def index(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def client(index: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """Return a client of a server of that index."""
-    server = ServerComponents.of(Workspaces(index=index))
+def server(index: Path) -> ServerComponents:
+    """Return the components of a server of that index."""
+    return ServerComponents.of(Workspaces(index=index))
+
+
+@pytest.fixture
+async def client(server: ServerComponents) -> AsyncIterator[httpx.AsyncClient]:
+    """Return a client of that server."""
     async with http_client(server) as client:
         yield client
 

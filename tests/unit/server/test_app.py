@@ -235,6 +235,15 @@ async def test_strategies_come_with_their_options_which_a_question_takes(client:
     assert (top_k["minimum"], top_k["maximum"], top_k["default"]) == (1, 1000, 40)
 
 
+@pytest.mark.parametrize("path", ["events", "dump", "export"])
+async def test_the_headers_of_a_stream_can_be_asked_for_alone(client: httpx.AsyncClient, path: str) -> None:
+    path = {"export": "graph/export"}.get(path, path)
+    async with asyncio.timeout(30):
+        response = await client.head(f"{KB}/{path}")
+    assert (response.status_code, response.content) == (200, b"")
+    assert response.headers["content-type"]
+
+
 async def test_the_address_in_a_browser_says_what_answers(client: httpx.AsyncClient) -> None:
     response = await client.get("/")
     assert response.text.startswith("Quipu is running.")

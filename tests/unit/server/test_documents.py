@@ -270,6 +270,53 @@ async def test_a_request_that_failed_leaves_its_idempotency_key_free(
     assert (await client.post(f"{KB}/texts", json={"text": "One."}, headers=headers)).status_code == 202
 
 
+async def test_a_key_stays_reserved_while_its_request_is_worked_on(
+    client: httpx.AsyncClient, server: ServerComponents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = await server.workspaces.state("default")
+    monkeypatch.setattr("quipu.server.operations._RENEW_S", 0)
+    enqueue = quipu.Quipu.enqueue
+
+    async def slow(kb: quipu.Quipu, *sources: Any) -> Any:
+        reserved = await asyncio.to_thread(state.reply, "local k")
+        async with asyncio.timeout(30):
+            while await asyncio.to_thread(state.reply, "local k") == reserved:
+                pass
+        return await enqueue(kb, *sources)
+
+    monkeypatch.setattr("quipu.engine.Quipu.enqueue", slow)
+    reply = await client.post(f"{KB}/texts", json={"text": "One."}, headers={"idempotency-key": "k"})
+    assert reply.status_code == 202
+    stored = state.reply("local k")
+    assert stored is not None
+    assert stored.status == 202
+
+
+async def test_documents_chunks_and_graph_are_shown_as_of_a_date(client: httpx.AsyncClient) -> None:
+    for name, year, text in (("old", 2018, "Alice Kober wrote to Emmett Bennett."), ("new", 2022, "Eve met Bo Smith.")):
+        body = {"text": text, "id": name, "metadata": {"date": f"{year}-01-01"}}
+        await finished(client, (await client.post(f"{KB}/texts", json=body)).json()["job"])
+    listed = (await client.get(f"{KB}/documents?as_of=2019&k=10&status=ready")).json()["documents"]
+    assert "old" in [document["id"] for document in listed]
+    assert "new" not in [document["id"] for document in listed]
+    assert (await client.get(f"{KB}/chunks?document=old&as_of=2019")).json()["n_total"] == 1
+    as_json = {"accept": "application/json"}
+    for path in (
+        "chunks?document=new",
+        "subgraph?name=Bo Smith",
+        "paths?first=Bo Smith&second=Bo Smith",
+        "graph/map/near?name=Bo Smith",
+    ):
+        assert (await client.get(f"{KB}/{path}", headers=as_json)).status_code == 200
+        assert (await client.get(f"{KB}/{path}&as_of=2019", headers=as_json)).status_code == 404
+        assert (await client.get(f"{KB}/{path}&as_of=yesterday")).status_code == 422
+    n_entities = [
+        (await client.get(f"{KB}/graph/map/middle{date}", headers=as_json)).json()["n_entities"]
+        for date in ("", "?as_of=2019", "")
+    ]
+    assert n_entities[0] == n_entities[2] > n_entities[1] > 0
+
+
 async def test_a_job_has_not_finished_while_another_process_reads_its_documents(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,7 +59,10 @@ def test_a_key_is_free_again_after_a_failure_a_death_and_a_day(tmp_path: Path) -
     state.add_reply(_reply(b"", 10.0, status=0), since=0)
     state.remove_reply("k")
     assert state.add_reply(_reply(b"", 11.0, status=0), since=0)
-    assert state.add_reply(_reply(b"", 75.0, status=0), since=0)
-    state.update_reply(_reply(b"answered", 75.0))
+    state.renew_reply("k", 70.0)
+    assert not state.add_reply(_reply(b"", 75.0, status=0), since=0)
+    assert state.add_reply(_reply(b"", 131.0, status=0), since=0)
+    state.update_reply(_reply(b"answered", 131.0))
     assert not state.add_reply(_reply(b"", 1_000.0, status=0), since=0)
+    state.renew_reply("k", 2_000.0)  # it is answered: nothing to renew
     assert state.add_reply(_reply(b"", 90_000.0, status=0), since=3_600)

@@ -1,6 +1,6 @@
 """`quipu export`: the graph as a file or a folder."""
 
-import shutil
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,10 +88,13 @@ def _check_target(file: Path, *, is_folder: bool) -> None:
 
 
 def _unpack(archive: Path, folder: Path) -> int:
-    """Unpack an archive into a folder that appears when it is complete; return the bytes of its files."""
-    unfinished = folder.with_name(f".{folder.name}.folder")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    try:
+    """Unpack an archive into a folder that appears when it is complete; return the bytes of its files.
+
+    Where the folder is a link to an empty one, that one is filled.
+    """
+    folder = folder.resolve()
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as place:
+        unfinished = Path(place) / folder.name
         with zipfile.ZipFile(archive) as opened:
             opened.extractall(unfinished)
             n_bytes = sum(entry.file_size for entry in opened.infolist())
@@ -99,8 +102,6 @@ def _unpack(archive: Path, folder: Path) -> int:
             folder.rmdir()
         unfinished.rename(folder)
         return n_bytes
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _render_export(console: Console, result: dict[str, object]) -> None:

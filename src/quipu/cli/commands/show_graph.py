@@ -74,14 +74,10 @@ def neighbours(name: str, types: tuple[str, ...], **paging: Any) -> None:
 @_size_option("--hops", "hops", 2, MAX_HOPS, "Maximum distance in relations.")
 @_size_option("--entities", "max_entities", 200, MAX_NODES, "Maximum number of entities.")
 @_size_option("--relations", "max_relations", 1_000, MAX_EDGES, "Maximum number of relations.")
-def subgraph(names: tuple[str, ...], hops: int, max_entities: int, max_relations: int) -> None:
+@as_of_option
+def subgraph(names: tuple[str, ...], **limits: Any) -> None:
     """Show the entities near some entities, and the relations between them."""
-    emit(
-        with_engine(
-            lambda engine: engine.subgraph(names, hops=hops, max_entities=max_entities, max_relations=max_relations)
-        ),
-        _render_subgraph,
-    )
+    emit(with_engine(lambda engine: engine.subgraph(names, **limits)), _render_subgraph)
 
 
 @click.command("path", cls=QuipuCommand, examples=('quipu show path "Alice Kober" "Michael Ventris"',))
@@ -90,9 +86,10 @@ def subgraph(names: tuple[str, ...], hops: int, max_entities: int, max_relations
 @click.option(
     "-k", "k", type=click.IntRange(1, MAX_PATHS), default=3, show_default=True, help="Maximum number of paths."
 )
-def path(first: str, second: str, k: int) -> None:
+@as_of_option
+def path(first: str, second: str, k: int, as_of: str) -> None:
     """Show the shortest paths between two entities."""
-    emit(with_engine(lambda engine: engine.paths(first, second, k=k)), _render_paths)
+    emit(with_engine(lambda engine: engine.paths(first, second, k=k, as_of=as_of)), _render_paths)
 
 
 def _render_neighbours(console: Console, page: NeighbourPage) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.pool import NullPool
 
 FILE_NAME = ".server.sqlite"
-_MAX_RESERVED_S = 60.0  # which a key stays reserved without a reply
+MAX_RESERVED_S = 60.0  # which a key stays reserved without a reply, unless it is renewed
 _MAX_JOBS = 1_000  # finished ones that are remembered
 
 _metadata = sa.MetaData()
@@ -148,11 +148,17 @@ class ServerState:
 
         A reply with the status 0 reserves the key. Where a process died before its reply, that ends after a minute.
         """
-        unanswered = (_REPLY.c.status == 0) & (_REPLY.c.created < reply.created - _MAX_RESERVED_S)
+        unanswered = (_REPLY.c.status == 0) & (_REPLY.c.created < reply.created - MAX_RESERVED_S)
         with self._writing() as connection:
             connection.execute(sa.delete(_REPLY).where((_REPLY.c.created < since) | unanswered))
             added = connection.execute(insert(_REPLY).values(asdict(reply)).on_conflict_do_nothing())
         return added.rowcount == 1
+
+    def renew_reply(self, key: str, now: float) -> None:
+        """Keep a key reserved for another minute, if its reply is not there yet."""
+        with self._writing() as connection:
+            unanswered = (_REPLY.c.key == key) & (_REPLY.c.status == 0)
+            connection.execute(sa.update(_REPLY).where(unanswered).values(created=now))
 
     def update_reply(self, reply: StoredReply) -> None:
         """Set the reply for a reserved key."""
