@@ -3,7 +3,6 @@
 import math
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -106,9 +105,10 @@ def _is_short(span: _SentenceSpan) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedStatement:
-    """A statement with the weight of each of its content words, in order."""
+    """A statement with the weight of each of its content words, in order, and their sum."""
 
     weights: Mapping[str, float]
+    total: float
 
     @classmethod
     def of(cls, text: str, candidates: Sequence[QuotableSentence]) -> "WeightedStatement":
@@ -117,11 +117,11 @@ class WeightedStatement:
         A word that all candidates hold says little about which of them is cited, and a word that none of them holds
         weighs most.
         """
-        df = Counter(term for candidate in candidates for term in candidate.about)
-        return cls(weights={term: math.log1p(len(candidates) / (1 + df[term])) for term in content_terms_of(text)})
+        df = {term: sum(term in candidate.about for candidate in candidates) for term in content_terms_of(text)}
+        weights = {term: math.log1p(len(candidates) / (1 + n_candidates)) for term, n_candidates in df.items()}
+        return cls(weights=weights, total=sum(weights.values()))
 
     def share(self, terms: Container[str], *, unless: Container[str] = ()) -> float:
         """Return the share of the total weight that belongs to words in `terms` and not in `unless`, 0 to 1."""
-        total = sum(self.weights.values())
         matching = sum(weight for term, weight in self.weights.items() if term in terms and term not in unless)
-        return matching / total if total else 0.0
+        return matching / self.total if self.total else 0.0

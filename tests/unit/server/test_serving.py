@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 from quipu.errors import InvalidInput
 from quipu.server import ServerOptions, ServerPlan, serve
 from quipu.server.access import KEYS_FILE, KeyFile, Permission
-from quipu.server.listening import TimedProtocol, listen
+from quipu.server.listening import JoiningTransport, TimedProtocol, listen
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to send")
 
@@ -152,6 +152,27 @@ async def test_the_body_of_a_reply_does_not_wait_for_the_client() -> None:
     async with one_connection() as (protocol, _):
         accepted = protocol.transport.get_extra_info("socket")
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+async def test_the_headers_of_a_reply_are_sent_with_the_beginning_of_its_body() -> None:
+    sent: list[bytes] = []
+
+    class Recorded(asyncio.Transport):
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            sent.append(bytes(data))
+
+        def close(self) -> None:
+            sent.append(b"closed")
+
+    transport, headers = JoiningTransport(Recorded(), asyncio.get_running_loop()), b"HTTP/1.1 200 OK\r\n\r\n"
+    for part in (headers, b"body", b" and more"):
+        transport.write(part)
+    assert sent == [headers + b"body", b" and more"]
+    transport.write(headers)  # of a stream, whose first part comes later
+    await asyncio.sleep(0)
+    transport.write(headers)  # of a reply without a body
+    transport.close()
+    assert sent[2:] == [headers, headers, b"closed"]
 
 
 async def test_a_client_that_sends_no_headers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
