@@ -58,10 +58,10 @@ class Answer:
     `generator` names what wrote `text`: "extractive" or a model. `is_supported` is False if nothing in the index
     supports an answer. `context` is the packed evidence. `prompt` is what the model was sent, or would be sent: its
     messages, separated by empty lines. `highlights` are the characters [start, end) of `text` that answer, in a quoted
-    answer: the best sentence of each quote. `citation_marks` are the characters [start, end) of `text` that cite, such as
-    "[1]"; the same characters within a quote cite nothing. `statements` are the checked sentences of a model's answer; an extractive
-    answer has none, because it only quotes. `notes` are warnings for the reader, for example that the answer was cut
-    short. `usage` is what the answer cost.
+    answer: the best sentence of each quote. `citation_marks` are the characters [start, end) of `text` that cite, such
+    as "[1]"; the same characters within a quote cite nothing. `statements` are the checked sentences of a model's
+    answer; an extractive answer has none, because it only quotes. `notes` are warnings for the reader, for example that
+    the answer was cut short. `usage` is what the answer cost.
     """
 
     text: str
