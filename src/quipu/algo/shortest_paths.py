@@ -10,6 +10,7 @@ nodes' names can choose one by name. The search runs from both ends, and settles
 edge is shorter than the band is wide.
 """
 
+import heapq
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from quipu.ports.topology import Floats, Ints, Neighbours
 UNIT = 1_000  # length of an edge between two nodes of degree 1
 MAX_EDGES = 200_000  # edges read from both ends together before the search gives up
 
+_MILLION = 1_000_000
 _FAR = np.iinfo(np.int64).max // 4
 
 NeighboursOf = Callable[[Ints], Neighbours]
@@ -141,3 +143,38 @@ class ShortestPathSearch:
             visited.update(unvisited)
             nodes = np.array(unvisited, dtype=np.int64)
         return path_edges
+
+
+def best_paths(shortest: ShortestPaths, degrees: Ints, k: int) -> list[list[int]]:
+    """Return the `k` paths with the smallest product of degrees, then by place: best first, from the target back."""
+    if shortest.source == shortest.target:
+        return [[shortest.source]]
+    costs = np.rint(np.log(np.maximum(degrees, 1)) * _MILLION).astype(np.int64)  # integers, so that sums are exact
+    remaining = _remaining_costs(shortest, costs)
+    waiting = [(remaining[shortest.source], [shortest.source])]
+    paths: list[list[int]] = []
+    while waiting and len(paths) < k:
+        total, path = heapq.heappop(waiting)
+        if path[-1] == shortest.target:
+            paths.append(path)
+            continue
+        for node in shortest.successors[path[-1]]:
+            cost = total - remaining[path[-1]] + int(costs[node]) + remaining[node]
+            heapq.heappush(waiting, (cost, [*path, node]))
+    return paths
+
+
+def _remaining_costs(shortest: ShortestPaths, costs: Ints) -> dict[int, int]:
+    """Return the smallest cost of the nodes after each node, up to the target."""
+    remaining = {shortest.target: 0}
+    pending = [shortest.source]
+    while pending:
+        node = pending[-1]
+        unknown = [following for following in shortest.successors.get(node, ()) if following not in remaining]
+        if unknown:
+            pending += unknown
+            continue
+        pending.pop()
+        if node not in remaining:
+            remaining[node] = min(int(costs[after]) + remaining[after] for after in shortest.successors[node])
+    return remaining

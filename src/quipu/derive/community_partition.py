@@ -8,9 +8,11 @@ between these. So each relation counts once, and a change affects only the commu
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 
 from quipu.algo.edge_list import EdgeList, Floats, Ints, connected_components, edge_list, induced_subgraphs
 from quipu.algo.graph_communities import MAX_MIDDLE, MAX_SIZE, VERSION, Community, find_communities
@@ -38,6 +40,18 @@ class CommunityGraph:
     keys: list[str]
     relations: EdgeList
     edges: EdgeList
+
+    def digest(self, imported: Sequence[Community]) -> bytes:
+        """Return a digest of the graph and its imported communities."""
+        content = blake2b("\0".join(self.keys).encode("utf-8", "surrogatepass"))
+        arrays: list[npt.NDArray[np.generic]] = []
+        for edges in (self.relations, self.edges):
+            arrays += [edges.sources, edges.targets, edges.weights]
+        for community in imported:
+            arrays += [np.array([community.parent, community.is_finest]), community.nodes]
+        for array in arrays:
+            content.update(f"\0{len(array)} ".encode() + array.tobytes())
+        return content.digest()
 
 
 async def read_community_graph(view: ReadView, topology: Topology) -> CommunityGraph:

@@ -55,7 +55,7 @@ from quipu.model.results import (
 )
 from quipu.model.tuning import TuningResult
 from quipu.model.usage import Estimate, UsageRow
-from quipu.model.validity import END, as_moment
+from quipu.model.validity import as_days
 from quipu.retrieve import strategy_named
 from quipu.retrieve.explanation import ChunkChoice, explain
 from quipu.retrieve.question import QueryOptions, build_query
@@ -335,12 +335,8 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups):
             return await explain(prepared, result.evidence.with_notes(result.stale), result.view, choice)
 
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
-        """Return the calls of models and their cost on the days from `since` to `until` (ISO dates, UTC).
-
-        Raises InvalidInput for what is no date.
-        """
-        first, last = (as_moment(text)[:10] if text else "" for text in (since, until))
-        return await self._store.usage(first, last + END if last else "")
+        """Return the calls of models and their cost from `since` to `until` (UTC); raises InvalidInput for no date."""
+        return await self._store.usage(*as_days(since, until))
 
     async def prepare(
         self, /, query: str | Query, on_event: EventSink = ignore_event, **options: Unpack[QueryOptions]

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -220,7 +219,7 @@ def map_graph(
     ranked: RankedGraph, graph: CommunityGraph, imported: Sequence[Community], earlier: MappedGraph | None = None
 ) -> MappedGraph:
     """Return a graph with its layout: that of an `earlier` one if nothing it depends on has changed."""
-    source = _digest(graph, imported)
+    source = graph.digest(imported)
     if earlier is not None and earlier.source == source:
         return replace(earlier, ranked=ranked)
     plan = partition_graph(graph, [], imported)
@@ -236,19 +235,6 @@ def map_graph(
     edges = EdgeList(len(keys), sources, targets, weights.astype(np.float64))
     ids = [plan.ids[number] for number in order]
     return MappedGraph(ranked=ranked, source=source, keys=keys, ids=ids, tree=tree, layout=lay_out(edges, tree))
-
-
-def _digest(graph: CommunityGraph, imported: Sequence[Community]) -> bytes:
-    """Return a digest of a graph and its imported communities."""
-    content = blake2b("\0".join(graph.keys).encode("utf-8", "surrogatepass"))
-    arrays: list[npt.NDArray[np.generic]] = []
-    for edges in (graph.relations, graph.edges):
-        arrays += [edges.sources, edges.targets, edges.weights]
-    for community in imported:
-        arrays += [np.array([community.parent, community.is_finest]), community.nodes]
-    for array in arrays:
-        content.update(f"\0{len(array)} ".encode() + array.tobytes())
-    return content.digest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ topology, and the order of all entities and relations, which is computed once fo
 """
 
 import asyncio
-import heapq
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -15,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from quipu.algo.shortest_paths import ShortestPaths, ShortestPathSearch
+from quipu.algo.shortest_paths import ShortestPaths, ShortestPathSearch, best_paths
 from quipu.engine.components import Components
 from quipu.engine.lookups import check_documents, named_entity, unique_ids
 from quipu.errors import InvalidInput
@@ -43,7 +42,6 @@ from quipu.text.names import entity_key
 Bools = npt.NDArray[np.bool_]
 
 _THOUSAND = 1_000
-_MILLION = 1_000_000
 _MAX_DIGITS = 9  # of a place in a document
 _N_PROBES = 64  # keys read at once to find the place of a key
 _LAST_CHARACTER = "\U0010ffff"
@@ -246,7 +244,7 @@ class GraphPages:
             ends = [await named_entity(view, name) for name in (first, second)]
             source, target = (await _places(view, graph, [end.key for end in ends])).tolist()
             shortest = await asyncio.to_thread(_search, graph, source, target)
-            paths = [] if shortest is None else _best_paths(shortest, graph.degrees, k)
+            paths = [] if shortest is None else best_paths(shortest, graph.degrees, k)
             return tuple([await _path(view, graph, np.array(path, dtype=np.int64)) for path in paths])
 
     @asynccontextmanager
@@ -363,41 +361,6 @@ def _search(graph: RankedGraph, source: int, target: int) -> ShortestPaths | Non
         for node, following in shortest.successors.items()
     }
     return ShortestPaths(source=source, target=target, length=shortest.length, successors=successors)
-
-
-def _best_paths(shortest: ShortestPaths, degrees: Ints, k: int) -> list[list[int]]:
-    """Return the `k` paths with the smallest product of degrees, then by place: best first, from the target back."""
-    if shortest.source == shortest.target:
-        return [[shortest.source]]
-    costs = np.rint(np.log(np.maximum(degrees, 1)) * _MILLION).astype(np.int64)  # integers, so that sums are exact
-    remaining = _remaining_costs(shortest, costs)
-    waiting = [(remaining[shortest.source], [shortest.source])]
-    paths: list[list[int]] = []
-    while waiting and len(paths) < k:
-        total, path = heapq.heappop(waiting)
-        if path[-1] == shortest.target:
-            paths.append(path)
-            continue
-        for node in shortest.successors[path[-1]]:
-            cost = total - remaining[path[-1]] + int(costs[node]) + remaining[node]
-            heapq.heappush(waiting, (cost, [*path, node]))
-    return paths
-
-
-def _remaining_costs(shortest: ShortestPaths, costs: Ints) -> dict[int, int]:
-    """Return the smallest cost of the nodes after each node, up to the target."""
-    remaining = {shortest.target: 0}
-    pending = [shortest.source]
-    while pending:
-        node = pending[-1]
-        unknown = [following for following in shortest.successors.get(node, ()) if following not in remaining]
-        if unknown:
-            pending += unknown
-            continue
-        pending.pop()
-        if node not in remaining:
-            remaining[node] = min(int(costs[after]) + remaining[after] for after in shortest.successors[node])
-    return remaining
 
 
 async def _path(view: ReadView, graph: RankedGraph, places: Ints) -> EntityPath:

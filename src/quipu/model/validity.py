@@ -33,6 +33,12 @@ def as_moment(text: str) -> str:
     )
 
 
+def as_days(since: str, until: str) -> tuple[str, str]:
+    """Return bounds of days between two dates, which both are within; "" for no limit. Raises as `as_moment`."""
+    first, last = (as_moment(text)[: len("2019-03-31")] if text else "" for text in (since, until))
+    return first, last + END if last else ""
+
+
 def holds_at(start: str, end: str, as_of: str) -> bool:
     """Return whether what holds from `start` to the end of `end` ("": for ever) holds at the end of `as_of`."""
     return start <= as_of + END and (not end or as_of + END <= end + END)

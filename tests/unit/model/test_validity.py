@@ -5,7 +5,7 @@ import pytest
 from quipu.errors import InvalidInput
 from quipu.model.document import Metadata, stated_end, stated_start
 from quipu.model.query import Filter
-from quipu.model.validity import VersionTimes, as_moment, holds_at, version_at
+from quipu.model.validity import VersionTimes, as_days, as_moment, holds_at, version_at
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,12 @@ def test_nothing_holds_after_the_last_date_of_a_version_or_between_a_removal_and
     assert [version_at(ended, date) for date in ("2019", "2020")] == [0, None]
     returned = [VersionTimes(since=_ADDED, ended_at=_UPDATED, is_removed=True, start="2018"), VersionTimes(since=_GONE)]
     assert [version_at(returned, date) for date in ("2025-05", "2025-07", "2025-09")] == [0, None, 1]
+
+
+def test_days_between_two_dates_include_the_whole_of_both() -> None:
+    first, last = as_days("2019-03-31T12:00", "2019-04")
+    assert [day for day in ("2019-03-30", "2019-03-31", "2019-04-30", "2019-05-01") if first <= day <= last] == [
+        "2019-03-31",
+        "2019-04-30",
+    ]
+    assert as_days("", "") == ("", "")
