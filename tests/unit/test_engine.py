@@ -22,7 +22,7 @@ from quipu.model.delta import Delta
 from quipu.model.document import DocumentStatus, ParsedDocument, SourceDocument
 from quipu.model.event import DocumentDone, Event, Progress
 from quipu.model.extraction import ChunkInput
-from quipu.model.query import Condition, Filter, Query, Turn
+from quipu.model.query import Budget, Condition, Filter, Query, Turn
 from quipu.parse.xlsx import MEDIA_TYPE
 from quipu.ports.ingest import ExtractionResult
 from quipu.settings import Settings
@@ -596,7 +596,9 @@ async def test_a_question_is_compared_and_explained(tmp_path: Path) -> None:
         assert [row.strategy for row in compared.results] == ["naive", "local"]
         first, rest = await kb.explain(question, strategy="local", rank=1), await kb.explain(question, strategy="local")
         assert first.chunks[0] == rest.chunks[0]
-        assert rest.chunks[0].document_id == "khan"
+        assert (rest.chunks[0].document_id, rest.dropped) == ("khan", ())
+        narrow = await kb.explain(question, strategy="naive", budget=Budget(total=200))
+        assert {chunk.id for chunk in narrow.chunks} == {chunk for hits in narrow.dropped for chunk in hits.ids}
         with pytest.raises(NotFound, match="There is no chunk 'dead'"):
             await kb.explain(question, chunk="dead")
 

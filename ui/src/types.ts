@@ -89,6 +89,13 @@ export interface UsageRow {
   [other: string]: unknown;
 }
 
+/** What did not fit a budget of tokens. */
+export interface DroppedHits {
+  section: string;
+  budget: number;
+  ids: string[];
+}
+
 export interface Answer {
   text: string;
   generator: string;
@@ -105,7 +112,7 @@ export interface Answer {
     strategy: string;
     revision: number;
     evidence: Evidence;
-    dropped: { section: string; budget: number; ids: string[] }[];
+    dropped: DroppedHits[];
     timings: { stage: string; ms: number }[];
     stale: string[];
     notes: string[];
@@ -363,5 +370,6 @@ export interface Explanation {
   ranks_passages: boolean;
   seeds: Seed[];
   chunks: ExplainedChunk[];
+  dropped: DroppedHits[];
   notes: string[];
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { addDocument, demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
 
 let folder, server, browser;
 
@@ -72,6 +72,13 @@ test("a passage shows the path from the question to it, and one that was not cho
   await unknown.waitForSelector("[role=alert]");
 });
 
+test("a passage that a budget leaves out says so", async () => {
+  const page = await open(browser, server.address, `${why}&o.budget.total=500`);
+  await page.waitForSelector(".reasons .badge >> text=left out by a budget");
+  assert.match(await page.textContent(".why .facts"), /Left out by the budgets\s*(?:\w+: \d+ · )*chunks: \d/);
+  assert.deepEqual(page.problems, []);
+});
+
 test("an entity is found by its name, and leads to its neighbours and to the sentences that name it", async () => {
   const page = await open(browser, server.address, "#/workspaces/default/entities");
   await page.fill("#prefix", "Alice Kob");
@@ -81,6 +88,19 @@ test("an entity is found by its name, and leads to its neighbours and to the sen
   await page.waitForSelector(".relation-list li");
   assert.equal(await page.textContent("h1"), "Alice Kober");
   await page.click(".strip a >> nth=0");
+  await page.waitForSelector("mark.cited");
+  assert.deepEqual(page.problems, []);
+});
+
+test("sentences of two documents that differ in a number stand side by side, with their sources", async () => {
+  await addDocument(server.address, "mill-1.md", "The Orrin Mill at Kestrelford employs forty weavers and 12 dyers.");
+  await addDocument(server.address, "mill-2.md", "The Orrin Mill at Kestrelford employs forty weavers and 19 dyers.");
+  const page = await open(browser, server.address, "#/workspaces/default/entities/orrin%20mill");
+  const section = page.locator("section", { hasText: "The same words, but for a detail" });
+  await section.waitFor();
+  assert.match(await section.textContent(), /19 dyers[^]*mill-2\.md[^]*12 dyers[^]*mill-1\.md/);
+  assert.deepEqual(await violations(page), []);
+  await section.locator("a").first().click();
   await page.waitForSelector("mark.cited");
   assert.deepEqual(page.problems, []);
 });

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from quipu.derive.embedding import embed_stale
-from quipu.engine.answering import answer_question, find_evidence, find_passages, ignore_piece, search, stream_answer
+from quipu.engine.answering import answer_question, explain_evidence, find_evidence, find_passages, stream_answer
 from quipu.engine.backups import Backups
 from quipu.engine.comparison import compare_strategies
 from quipu.engine.components import Components
@@ -57,7 +57,7 @@ from quipu.model.tuning import TuningResult
 from quipu.model.usage import Estimate, UsageRow
 from quipu.model.validity import as_days
 from quipu.retrieve import strategy_named
-from quipu.retrieve.explanation import ChunkChoice, explain
+from quipu.retrieve.explanation import ChunkChoice
 from quipu.retrieve.question import QueryOptions, build_query
 from quipu.wrap.embedder import Vectors
 from quipu.wrap.meter import span
@@ -331,8 +331,7 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups):
         """
         choice = ChunkChoice(chunk=chunk, rank=rank)
         prepared, components = await self._prepared(query, options)
-        async with search(prepared, components, self._states) as result:
-            return await explain(prepared, result.evidence.with_notes(result.stale), result.view, choice)
+        return await explain_evidence(prepared, components, self._states, choice)
 
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
         """Return the calls of models and their cost from `since` to `until` (UTC); raises InvalidInput for no date."""
@@ -353,7 +352,7 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups):
         refresh = partial(self._refreshed, IngestRun(components, on_event))
         return await self._states.make_missing(strategy_named(query.strategy), refresh)
 
-    async def _answer(self, query: Query, components: Components, on_piece: PieceSink = ignore_piece) -> Answer:
+    async def _answer(self, query: Query, components: Components, on_piece: PieceSink | None = None) -> Answer:
         if query.auto_refresh:
             await self._prepare(query, components)
         return await answer_question(query, components, self._states, on_piece)

@@ -14,6 +14,7 @@ from quipu.answer import (
     compose_answer,
     documents_behind,
     is_small_talk,
+    pack_evidence,
     read_answer_input,
     reply_to_small_talk,
 )
@@ -30,7 +31,7 @@ from quipu.engine.status import DerivationStates, with_remedy
 from quipu.errors import QuipuError
 from quipu.model.answer import Answer, AnswerPiece, Citation, PieceSink
 from quipu.model.chat import Role
-from quipu.model.evidence import Evidence, Hit, Timing
+from quipu.model.evidence import Evidence, Explanation, Hit, Timing
 from quipu.model.graph import Chunk, RelationMention, chunk_text
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter, Query
@@ -38,6 +39,7 @@ from quipu.model.results import RetrievedPassage
 from quipu.ports.providers import Embedder, Reranker, TextSink
 from quipu.ports.store import ReadView, Store
 from quipu.retrieve import strategy_named
+from quipu.retrieve.explanation import ChunkChoice, explain
 from quipu.retrieve.question import apply_preset, preset_notes, understand_question
 from quipu.retrieve.strategy import Tools
 from quipu.text.formatting import format_count
@@ -70,7 +72,7 @@ def ignore_piece(piece: AnswerPiece) -> None:
 
 
 async def answer_question(
-    query: Query, components: Components, states: DerivationStates, on_piece: PieceSink = ignore_piece
+    query: Query, components: Components, states: DerivationStates, on_piece: PieceSink | None = None
 ) -> Answer:
     """Return the answer to a question with its citations, costs and trace; `on_piece` gets stages and text.
 
@@ -79,7 +81,7 @@ async def answer_question(
     """
     start = time.perf_counter()
     with span("quipu.ask", strategy=query.strategy):
-        answer = await _answer(query, components, states, on_piece)
+        answer = await _answer(query, components, states, on_piece or ignore_piece)
         n_passages, ms = len(answer.trace.evidence.chunks), (time.perf_counter() - start) * 1000
         annotate(n_passages=n_passages, n_citations=len(answer.citations), is_supported=answer.is_supported)
     _log.info(
@@ -109,6 +111,16 @@ async def _answer(query: Query, components: Components, states: DerivationStates
     notes = (*answer.trace.notes, *dated.notes(answer.citations))
     trace = replace(answer.trace, n_calls=result.counter.n_calls, notes=notes)
     return replace(answer, usage=result.counter.meter.rows(), trace=trace)
+
+
+async def explain_evidence(
+    query: Query, components: Components, states: DerivationStates, choice: ChunkChoice
+) -> Explanation:
+    """Return why chunks are in the evidence for a question, and what the token budgets keep from an answer."""
+    async with search(query, components, states) as result:
+        explanation = await explain(query, result.evidence.with_notes(result.stale), result.view, choice)
+        packed = await pack_evidence(result.query, result.evidence, result.view, components.context_tokenizer)
+    return replace(explanation, dropped=packed.dropped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,8 @@ class Explanation:
     """Why chunks are in the evidence of a strategy. `names` maps ids that the seeds matched to names, as pairs.
 
     If the strategy ranks no passages, `other_evidence` holds its first points and reports. `searches_index` is False
-    if nothing was searched. A strategy that reads all reports searches the index but has no seeds.
+    if nothing was searched. A strategy that reads all reports searches the index but has no seeds. `dropped` is the
+    evidence that the token budgets keep from an answer.
     """
 
     question: str
@@ -192,4 +193,5 @@ class Explanation:
     chunks: tuple[ExplainedChunk, ...] = ()
     other_evidence: tuple[SupportingHit, ...] = ()
     names: tuple[tuple[str, str], ...] = ()
+    dropped: tuple[DroppedHits, ...] = ()
     notes: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from quipu.model.cluster import Hierarchy
-from quipu.model.evidence import SupportingHit
+from quipu.model.evidence import DroppedHits, SupportingHit
 from tests.unit.cli.conftest import FOUND_REPORT, Cli, FakeEngine
 
 _CLAIM = {
@@ -99,3 +99,10 @@ def test_an_explanation_names_reports_by_the_id_that_shows_them(cli: Cli, engine
     )
     engine.explanation = replace(engine.explanation, ranks_passages=False, chunks=(), other_evidence=(ground,))
     assert "#1 Kober [beefed], rests on 1 passage" in cli("explain", "Who?").out
+
+
+def test_an_explanation_says_that_the_budgets_leave_a_passage_out(cli: Cli, engine: FakeEngine) -> None:
+    assert "token budgets have no room" not in cli("explain", "Who?").out
+    hits = DroppedHits(section="chunks", budget=10, ids=(engine.explanation.chunks[0].id,))
+    engine.explanation = replace(engine.explanation, dropped=(hits,))
+    assert "token budgets have no room" in cli("explain", "Who?").out

@@ -36,6 +36,7 @@ function Explained({ question, params }: { question: string; params: URLSearchPa
               rows={[
                 [t("strategy"), explanation.strategy],
                 [t("compare.passages"), number(explanation.n_chunks)],
+                [t("evidence.dropped"), explanation.dropped.map((hits) => `${hits.section}: ${number(hits.ids.length)}`).join(" · ") || "–"],
                 [t("evidence.seeds"), explanation.seeds.map((seed) => `${seed.text} (${seed.kind})`).join(" · ") || "–"],
               ]}
             />
@@ -48,7 +49,7 @@ function Explained({ question, params }: { question: string; params: URLSearchPa
             )}
             {!explanation.ranks_passages && <p class="notice">{t("why.noPassages")}</p>}
             {explanation.chunks.map((chunk) => (
-              <PassageReasons key={chunk.id} chunk={chunk} />
+              <PassageReasons key={chunk.id} chunk={chunk} isDropped={explanation.dropped.some(({ ids }) => ids.includes(chunk.id))} />
             ))}
             <nav class="actions" aria-label={t("why.ranks")}>
               {Array.from({ length: Math.min(explanation.n_chunks, 10) }, (_, index) => (
@@ -65,13 +66,14 @@ function Explained({ question, params }: { question: string; params: URLSearchPa
   );
 }
 
-function PassageReasons({ chunk }: { chunk: ExplainedChunk }) {
+function PassageReasons({ chunk, isDropped }: { chunk: ExplainedChunk; isDropped: boolean }) {
   return (
     <article class="reasons">
       <h2 dir="auto">
         <a href={href("documents", chunk.document_id)}>{chunk.title || chunk.document_id}</a> {chunk.title && <span class="small"><DocumentId id={chunk.document_id} /></span>}
       </h2>
       <p class="small">{chunk.rank ? t("why.rank", { n: chunk.rank, score: number(chunk.score, 3), reason: chunk.reason }) : t("why.notChosen")}</p>
+      {isDropped && <p class="badge">{t("evidence.notSent")}</p>}
       <blockquote dir="auto">{shortened(chunk.text, 500)}</blockquote>
       {chunk.chains.map((chain) => (
         <ChainPath key={`${chain.seed} ${chain.kind}`} chain={chain} />

@@ -77,10 +77,11 @@ def render_explanation(console: Console, explanation: Explanation) -> None:
     console.print(styled(explanation.question, "bold"))
     console.print(styled(f"{explanation.strategy}, revision {explanation.revision:,}: {_found(explanation)}", "dim"))
     console.print(_seeds(explanation))
+    dropped = {chunk for hits in explanation.dropped for chunk in hits.ids}
     for chunk in explanation.chunks:
         console.print()
         console.print(styled(f"{chunk.document_id}, chunk {chunk.id}", "dim"), soft_wrap=True)
-        console.print(_tree(chunk))
+        console.print(_tree(chunk, is_dropped=chunk.id in dropped))
     if not (explanation.ranks_passages or explanation.chunks):
         console.print()
         console.print(_beside(explanation))
@@ -125,10 +126,12 @@ def _seed(seed: Seed, names: dict[str, str]) -> Text:
     return styled(f"{seed.text} (by {seed.kind})", "cyan").append(f" → {matches or 'nothing'}{more}")
 
 
-def _tree(chunk: ExplainedChunk) -> Tree:
+def _tree(chunk: ExplainedChunk, *, is_dropped: bool) -> Tree:
     rank = f"#{chunk.rank}" if chunk.rank else "not found"
     tree = Tree(styled(f"{rank} {chunk.title or chunk.document_id}", "bold"))
     tree.add(styled(f"{chunk.score:.4f}: {chunk.reason}" if chunk.rank else chunk.reason))
+    if is_dropped:
+        tree.add(styled("left out of the answer: the token budgets have no room for it", "yellow"))
     tree.add(styled(one_line(chunk.text, _TEXT_CELLS), "dim"))
     for chain in chunk.chains:
         _add_chain(tree, chain)
