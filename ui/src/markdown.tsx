@@ -32,6 +32,7 @@ const MAX_SPANS = CLOSE - OPEN; // of one block
 const MARKS = /[\ue000-\uefff]/;
 const BLOCK_MARK = /^[ \t]*(?:(?:[-*+>]|#{1,6}|\d+[.)])[ \t]+|\|[ \t]*)+/; // a span begins behind the mark of a list or heading
 
+const FENCE = /^[ \t>]*(?:`{3,}|~{3,}).*\n?/gm; // begins or ends code
 const HIDDEN = /\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+["'][^"'\n]*["'])?\)|<[a-z/!][^<>]*>|^ {0,3}\[[^\]\n]+\]:[ \t]*\S+[ \t]*$/gim; // addresses and tags
 const MARKS_IN_ADDRESS = /[\ue000-\uefff]|%EE(?:%[89AB][0-9A-F]){2}/gi; // of an address that is shown as it is
 
@@ -80,15 +81,18 @@ function Block({ raw, start, spans, citation }: { raw: string; start: number; sp
   return <div ref={element} data-start={start} data-end={start + raw.length} />;
 }
 
-/** Put marks around spans; one that would begin or end within an address or a tag does so behind or before it. */
+/** Put marks around spans; one that would begin or end within an address, a tag or the fence of code does so behind or before it. */
 function withMarks(raw: string, spans: Span[]): string {
   const hidden = spans.length ? Array.from(raw.matchAll(HIDDEN), ({ index, 0: { length } }) => [index, index + length] as const) : [];
   const around = (at: number) => hidden.find(([first, last]) => first < at && at < last) ?? [at, at];
+  const fences = spans.length ? Array.from(raw.matchAll(FENCE), ({ index, 0: { length } }) => [index, index + length] as const) : [];
+  const behindFence = (at: number) => fences.find(([first, last]) => first <= at && at < last)?.[1] ?? at;
+  const beforeFence = (at: number) => fences.find(([first, last]) => first < at && at <= last)?.[0] ?? at;
   const inserts = spans.flatMap((span, index) => {
     const lineStart = span.start && raw.lastIndexOf("\n", span.start - 1) + 1;
     const behind = lineStart + (BLOCK_MARK.exec(raw.slice(lineStart))?.[0].length ?? 0);
-    const end = around(raw.slice(0, span.end).trimEnd().length)[0];
-    const start = around(Math.max(span.start, behind))[1];
+    const end = around(raw.slice(0, beforeFence(raw.slice(0, span.end).trimEnd().length)).trimEnd().length)[0];
+    const start = behindFence(around(Math.max(span.start, behind))[1]);
     return start < end ? [[start, String.fromCharCode(OPEN + index)] as const, [end, String.fromCharCode(CLOSE + index)] as const] : [];
   });
   let text = raw;

@@ -63,6 +63,20 @@ test("a number in brackets that a quote contains is no citation", async () => {
   assert.deepEqual(page.problems, []);
 });
 
+test("code that answers is marked within its fences", async () => {
+  const text = "# Kilnctl\n\nTo fire the kiln of Samarkand, run this:\n\n```sh\nkilnctl fire --degrees 900\n```\n\nIt takes a day.";
+  await addDocument(server.address, "kilnctl.md", text);
+  const page = await open(browser, server.address, `#/workspaces/default/ask?q=${encodeURIComponent("Which kilnctl command fires the kiln with --degrees 900?")}`);
+  await page.waitForSelector(".sources");
+  assert.match(await page.textContent(".markdown pre"), /^kilnctl fire --degrees 900\n$/);
+  assert.doesNotMatch((await page.locator(".markdown").allTextContents()).join(""), /```/);
+  await page.goto(`${server.address}/#/workspaces/default/documents/kilnctl.md?start=${text.indexOf("```sh")}&end=${text.length - 18}`);
+  await page.waitForSelector("pre mark.cited");
+  assert.equal(await page.textContent("pre mark.cited"), "kilnctl fire --degrees 900");
+  await fetch(`${server.address}/api/v1/workspaces/default/documents/kilnctl.md`, { method: "DELETE" });
+  assert.deepEqual(page.problems, []);
+});
+
 test("an answer is copied with its sources", async () => {
   const page = await open(browser, server.address, asked, { permissions: ["clipboard-read", "clipboard-write"] });
   await page.waitForSelector(".sources");
