@@ -212,12 +212,12 @@ async def entity(view: ReadView, name: str) -> EntityDetails:
     """Return what the index holds about a name, alias or key. Raises NotFound with near matches."""
     entity = await named_entity(view, name)
     key = entity.key
-    relations = sorted(await view.relations(entities=[key]), key=lambda relation: (-relation.weight, relation.id))
+    relations = await view.relations(entities=[key], k=MAX_LISTED)
     counts = (await view.occurrences(OccurrenceKind.ENTITY, [key], MAX_LISTED)).get(key, {})
     facts = await facts_of_chunks(view, list(counts))
     return EntityDetails(
         entity=entity,
-        relations=tuple(relations[:MAX_LISTED]),
+        relations=tuple(relations),
         chunks=tuple((stated.chunk, counts[stated.chunk.id]) for stated in facts),
         claims=tuple(await view.claims(subjects=[key], k=MAX_LISTED)),
         differing=await differing_statements(view, facts, key),
@@ -232,7 +232,7 @@ async def relation(view: ReadView, first: str, second: str) -> RelationDetails:
     (source, *sources), targets = [await _keys_of(view, name) for name in (first, second)]
     relations = await view.relations([relation_id(key, target) for key in (source, *sources) for target in targets])
     if not relations:
-        near = sorted(await view.relations(entities=[source]), key=lambda relation: (-relation.weight, relation.id))[:3]
+        near = await view.relations(entities=[source], k=3)
         others = [relation.target_name if relation.source == source else relation.source_name for relation in near]
         remedy = f"{first} relates to {', '.join(others)}." if others else "`quipu search` finds names."
         raise NotFound(f"Nothing relates {first!r} to {second!r}.", remedy=remedy)

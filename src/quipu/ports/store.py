@@ -194,10 +194,13 @@ class ReadView(DerivationView, Protocol):
         """
         ...
 
-    async def relations(self, ids: Sequence[str] = (), *, entities: Sequence[str] | None = None) -> list[Relation]:
+    async def relations(
+        self, ids: Sequence[str] = (), *, entities: Sequence[str] | None = None, k: int | None = None
+    ) -> list[Relation]:
         """Return the given relations, in the given order, or every relation that has an end among `entities`.
 
-        The relations of `entities` are ordered by id, and each occurs once.
+        The relations of `entities` are ordered by id, and each occurs once. With `k`, they are the `k` with the largest
+        weights, ordered by weight, then by id.
         """
         ...
 

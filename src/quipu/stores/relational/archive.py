@@ -57,8 +57,8 @@ _LENGTHS = struct.Struct("<IQ")
 _MAX_HEADER_BYTES, _MAX_BODY_BYTES = 1 << 20, 1 << 32
 _DIGEST_BYTES = 32
 _LEVEL = 1  # of deflate: a higher one takes several times as long and saves a tenth
-# Packed already, or so large that packing would take half of the time of a backup: the texts of chunks.
-_NOT_DEFLATED = frozenset(["vector", "content_part", "reply", "chunk"])
+# Packed already, or so large that packing would take half of the time of a backup: texts of chunks, and full text.
+_NOT_DEFLATED = frozenset(["vector", "content_part", "reply", "chunk", "posting"])
 _REMEDY = "Nothing was changed. Take another copy of the archive."
 
 Row = tuple[Any, ...]  # values as the driver gives them: int, float, str, bytes or None

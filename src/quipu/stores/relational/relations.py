@@ -3,6 +3,7 @@
 Without a filter the stored folds are read. Under a filter relations are folded again from the allowed mentions alone.
 """
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -51,18 +52,29 @@ _CLAIM_PLACES = Lookup(
 )
 
 
-def relations(snapshot: Snapshot, ids: Sequence[str] = (), *, entities: Sequence[str] | None = None) -> list[Relation]:
-    """Return these relations in the given order, or every relation with an end among `entities`, ordered by id.
+def relations(
+    snapshot: Snapshot, ids: Sequence[str] = (), *, entities: Sequence[str] | None = None, k: int | None = None
+) -> list[Relation]:
+    """Return these relations in the given order, or those with an end among `entities`: all by id, or the heaviest `k`.
 
     A text that is no relation id is left out.
     """
     if entities is not None:
-        rids = sorted(entity_rids(snapshot, entities).values())
-        row_by_rid = {row.rid: row for lookup in _WITH_END for row in lookup.records(snapshot, rids)}
-        return sorted(_relations(snapshot, list(row_by_rid.values())), key=lambda relation: relation.id)
+        return _with_an_end_among(snapshot, entities, k)
     rows = _RELATIONS.records(snapshot, sorted(relation_rids(snapshot, ids)))
     relation_by_id = {relation.id: relation for relation in _relations(snapshot, rows)}
     return [relation_by_id[relation_id_] for relation_id_ in ids if relation_id_ in relation_by_id]
+
+
+def _with_an_end_among(snapshot: Snapshot, keys: Sequence[str], k: int | None) -> list[Relation]:
+    rids = sorted(entity_rids(snapshot, keys).values())
+    rows = list({row.rid: row for lookup in _WITH_END for row in lookup.records(snapshot, rids)}.values())
+    if k is None:
+        return sorted(_relations(snapshot, rows), key=lambda relation: relation.id)
+    if not snapshot.is_filtered and 0 < k < len(rows):  # a filter changes weights
+        smallest = heapq.nlargest(k, (row.weight for row in rows))[-1]
+        rows = [row for row in rows if row.weight >= smallest]
+    return sorted(_relations(snapshot, rows), key=lambda relation: (-relation.weight, relation.id))[:k]
 
 
 def strongest_relations(snapshot: Snapshot, keys: Sequence[str], k: int) -> tuple[list[IncidentRelation], int]:

@@ -356,9 +356,12 @@ def to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
+_decoder = json.JSONDecoder()
+
+
 def texts_from_json(value: str) -> tuple[str, ...]:
     """Return the texts of a JSON array."""
-    return tuple(json.loads(value)) if value != "[]" else ()
+    return tuple(_decoder.raw_decode(value)[0]) if value != "[]" else ()
 
 
 def metadata_from_json(text: str) -> Metadata:

@@ -100,6 +100,10 @@ class RelationsContract:
                     "genoa -- venice",
                 ]
                 assert [edge.id for edge in await view.relations(entities=["tyre"])] == ["jaffa -- tyre"]
+                incident = await view.relations(entities=["venice", "acre"])
+                by_weight = sorted(incident, key=lambda edge: (-edge.weight, edge.id))
+                for k in range(len(incident) + 2):
+                    assert await view.relations(entities=["venice", "acre"], k=k) == by_weight[:k]
                 assert await view.relations(entities=[]) == []
 
     async def test_the_strongest_relations_are_those_of_the_best_connected_ends_then_the_heaviest(
