@@ -197,11 +197,7 @@ class ReadView(DerivationView, Protocol):
     async def relations(
         self, ids: Sequence[str] = (), *, entities: Sequence[str] | None = None, k: int | None = None
     ) -> list[Relation]:
-        """Return the given relations, in the given order, or every relation that has an end among `entities`.
-
-        The relations of `entities` are ordered by id, and each occurs once. With `k`, they are the `k` with the largest
-        weights, ordered by weight, then by id.
-        """
+        """Return these relations in this order, or each with an end among `entities`: by id, or the `k` heaviest."""
         ...
 
     async def strongest_relations(self, keys: Sequence[str], k: int) -> tuple[list[IncidentRelation], int]:

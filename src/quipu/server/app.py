@@ -33,7 +33,7 @@ from quipu.server import (
 from quipu.server.components import ServerComponents, is_prefix
 from quipu.server.mcp_endpoint import McpEndpoint
 from quipu.server.openapi import openapi_document
-from quipu.server.operations import Operation, OperationEndpoint
+from quipu.server.operations import ErrorRenderer, Operation, OperationEndpoint
 from quipu.server.reference_page import PAGE_POLICY, reference_page
 from quipu.server.wire import CONTENT_POLICY, RequestRefused, json_response, problem_of, problem_response
 
@@ -117,7 +117,16 @@ async def _no_route(request: Request, _: Exception) -> Response:
     message = "This path has other methods." if methods else f"There is no {request.method} {request.url.path}."
     refused = RequestRefused(status, message, remedy="/api/v1/openapi.json lists what there is.")
     headers = {"allow": ", ".join(sorted(methods))} if methods else {}
-    return problem_response(problem_of(refused, request.scope.get("request_id", "")), headers)
+    render = _error_renderer(request.scope["path"].removeprefix(request.scope.get("root_path", "")))
+    return render(problem_of(refused, request.scope.get("request_id", "")), headers)
+
+
+def _error_renderer(path: str) -> ErrorRenderer:
+    """Return what writes errors in the form of the API that a path would belong to."""
+    if path.startswith("/v1/"):
+        return openai_api.openai_error
+    is_of_ollama = path.startswith("/api/") and not path.startswith("/api/v1/")
+    return ollama_api.ollama_error if is_of_ollama else problem_response
 
 
 def forwarded_prefix(headers: Headers) -> str:

@@ -194,6 +194,15 @@ def test_ollama_errors_have_ollamas_form(ollama_client: ollama.Client) -> None:
         list(ollama_client.chat("quipu", [{"role": "user", "content": "/community_global who?"}], stream=True))
 
 
+def test_what_the_apis_do_not_have_is_told_in_their_form(ollama_client: ollama.Client, client: openai.OpenAI) -> None:
+    with pytest.raises(ollama.ResponseError, match=r"^There is no POST /api/pull"):
+        ollama_client.pull("quipu")
+    with pytest.raises(openai.NotFoundError, match=r"There is no POST /v1/moderations") as error:
+        client.moderations.create(input="x")
+    assert isinstance(error.value.body, dict)
+    assert "message" in error.value.body
+
+
 def test_ollama_embeds(ollama_client: ollama.Client) -> None:
     embeddings = ollama_client.embed("quipu", ["a letter", "an engine"]).embeddings
     assert len(embeddings) == 2
