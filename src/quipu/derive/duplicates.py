@@ -4,7 +4,6 @@ Names meet where they share a form, such as their words in the singular, so the 
 not of pairs. Nothing is merged here.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -111,10 +110,11 @@ class ComparedName:
         return words
 
     @cached_property
-    def numbers(self) -> Counter[str]:
-        """The numbers in the name: names with different ones never stand for one thing."""
+    def numbers(self) -> tuple[str, ...]:
+        """The numbers in the name, sorted: names with different ones never stand for one thing."""
         digits = "".join(character if character.isdigit() else " " for character in self.key).split()
-        return Counter([*digits, *(word for word in self.tokens[1:] if word in _ROMAN), *self._first_numeral])
+        numerals = (word for word in self.tokens[1:] if word in _ROMAN)
+        return tuple(sorted([*digits, *numerals, *self._first_numeral]))
 
     @property
     def _first_numeral(self) -> Iterable[str]:
