@@ -19,6 +19,7 @@ UNSURE = " (unsure)"  # follows the encoding in the metadata `assumed_encoding` 
 
 UNREAD_PAGES, UNREAD_REASON, UNSURE_PAGES = "unread_pages", "unread_reason", "unsure_pages"  # metadata of scans
 VALID_FROM, VALID_UNTIL, DATE = "valid_from", "valid_until", "date"  # metadata fields
+_NAME_JOINTS = re.compile(r"[_.-]+")
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})([T ].*)?)?)?")
 
 
@@ -296,6 +297,16 @@ def is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def searched_title(document_id: str, title: str) -> str:
+    """Return what full text has of a document in each of its chunks: its title, and the name of its file.
+
+    An id with a suffix is the path of a file. A name that the title contains is not repeated.
+    """
+    name, suffix, _ = document_id.rpartition("/")[2].rpartition(".")
+    words = _NAME_JOINTS.sub(" ", name) if suffix else ""
+    return title if words.casefold() in title.casefold() else f"{title} {words}".strip()
 
 
 def stated_start(metadata: Metadata) -> str:

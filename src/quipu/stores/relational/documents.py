@@ -41,6 +41,7 @@ class ChunkWords:
     """The searchable words of a chunk. Full text covers all of them; names are linked in the text only."""
 
     rid: int
+    document_id: str
     title: str
     header: str
     text: str
@@ -84,16 +85,16 @@ class ChunkChanges:
     def update(self, old: Row[Any], old_title: str, facts: ChunkFacts, words: ChunkWords) -> None:
         """Note a chunk that stays. Its mentions are replaced if the extractor's input changed, or if either failed."""
         if (old_title, old.header) != (words.title, words.header):
-            self.reworded.append((ChunkWords(old.rid, old_title, old.header, old.text), words))
+            self.reworded.append((ChunkWords(old.rid, words.document_id, old_title, old.header, old.text), words))
         if old.ordinal != facts.chunk.ordinal:
             self.reordered.append(old.rid)
         if old.input_hash != facts.chunk.input_hash or old.error or facts.chunk.error:
             self.retracted_chunks.append(old.rid)
             self.stated.append((old.rid, facts))
 
-    def remove(self, old: Row[Any], old_title: str) -> None:
+    def remove(self, old: Row[Any], document_id: str, title: str) -> None:
         """Note a chunk that is removed."""
-        self.removed.append(ChunkWords(old.rid, old_title, old.header, old.text))
+        self.removed.append(ChunkWords(old.rid, document_id, title, old.header, old.text))
         self.retracted_chunks.append(old.rid)
         self.vectors.moved(VectorSpace.CHUNK, old.vector_hash, "")
 
@@ -133,15 +134,16 @@ def write(
         _write_documents(connection, publish, old_by_id, rid_by_id, changes.retracting_documents, stamp)
         _write_chunks(connection, chunk_rows, changes)
         _write_contents(connection, publish, rid_by_id)
-    title_by_rid = {row.rid: row.title for row in _DOCUMENTS.rows(connection, sorted(set(remove)))}
-    removed = _CHUNKS.rows(connection, title_by_rid)
-    changes.outdated_documents.update(title_by_rid)
+    removed_by_rid = {row.rid: row for row in _DOCUMENTS.rows(connection, sorted(set(remove)))}
+    removed = _CHUNKS.rows(connection, removed_by_rid)
+    changes.outdated_documents.update(removed_by_rid)
     for row in removed:
-        changes.remove(row, title_by_rid[row.document])
+        document = removed_by_rid[row.document]
+        changes.remove(row, document.id, document.title)
     _DELETE_CHUNKS.run(connection, [row.rid for row in removed])
-    _DELETE_METADATA.run(connection, title_by_rid)
-    _drop_contents(connection, title_by_rid)
-    _DELETE_DOCUMENTS.run(connection, title_by_rid)
+    _DELETE_METADATA.run(connection, removed_by_rid)
+    _drop_contents(connection, removed_by_rid)
+    _DELETE_DOCUMENTS.run(connection, removed_by_rid)
     return changes
 
 
@@ -201,7 +203,7 @@ def _compare(
         for facts in document.chunks:
             before = old_by_chunk.pop(facts.chunk.id, None)
             rid = before.rid if before is not None else first_new + len(new_rows)
-            words = ChunkWords(rid, document.title, facts.chunk.header, facts.chunk.text)
+            words = ChunkWords(rid, document.id, document.title, facts.chunk.header, facts.chunk.text)
             row = {"rid": rid, "document": rid_by_id[document.id], **_chunk_row(facts.chunk)}
             changes.vectors.moved(
                 VectorSpace.CHUNK, before.vector_hash if before is not None else "", row["vector_hash"]
@@ -216,7 +218,7 @@ def _compare(
                     changes.outdated_documents.add(before.document)
                 changes.update(before, old_title, facts, words)
         for old in old_by_chunk.values():
-            changes.remove(old, old_title)
+            changes.remove(old, document.id, old_title)
             changes.outdated_documents.add(old.document)
         if len(changes.retracted_chunks) > n_retracted:
             changes.retracting_documents.append(document.id)

@@ -25,7 +25,7 @@ def migrate(connection: Connection, analyzer: Analyzer, number: int) -> None:
     for migration in MIGRATIONS[number - 1 :]:
         migration(connection)
     write_meta(connection, "schema", SCHEMA)
-    if number < _SEGMENTS_SCHEMA:
+    if number < _FULL_TEXT_SCHEMA:
         _build_full_text(connection, analyzer, number)
 
 
@@ -148,7 +148,8 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _add_edits,
     _replace_full_text_of_backends,
     _add_times_and_history,
+    lambda _: None,  # schema 14 has names of files in full text, which is built again (_FULL_TEXT_SCHEMA)
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TERMS_SCHEMA = 8  # the first schema with the present terms of full text
-_SEGMENTS_SCHEMA = 12  # the first schema with segments; full text of an older one is built again
+_FULL_TEXT_SCHEMA = 14  # the first schema with the present full text; that of an older one is built again

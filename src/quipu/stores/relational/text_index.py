@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection, bindparam, func, select
 
 from quipu.errors import Mismatch
+from quipu.model.document import searched_title
 from quipu.model.graph import chunk_text
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import segments
@@ -52,7 +53,7 @@ from quipu.text.words import Analyzer, Words, split_words
 _CHUNKS_AT_ONCE = 32  # their words, a few hundred bytes each, are in memory together
 
 _c, _d, _e, _n = s.chunk.c, s.document.c, s.entity.c, s.name.c
-_CHUNKS = ByValues(select(_c.rid, _d.title, _c.header, _c.text).join(s.document, _d.rid == _c.document), _c.rid)
+_CHUNKS = ByValues(select(_c.rid, _d.id, _d.title, _c.header, _c.text).join(s.document, _d.rid == _c.document), _c.rid)
 _CHUNK_TEXTS = ByValues(select(_c.rid, _c.text), _c.rid)
 _NAMES_BY_KEY = ByValues(select(s.name), _n.key)
 _NAMES_BY_WORDS = ByValues(select(_n.key, _n.rid), _n.words)
@@ -207,8 +208,8 @@ def chunk_words(connection: Connection, rids: Sequence[int]) -> list[ChunkWords]
 
 
 def index_terms(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> list[str]:
-    """Return the full-text terms of a chunk: of its title, its header and its text; `words` are those of its text."""
-    above = chunk_text(chunk.title, chunk.header, "")
+    """Return the full-text terms of a chunk: of its title, the name of its file, its header and its text."""
+    above = chunk_text(searched_title(chunk.document_id, chunk.title), chunk.header, "")
     return [*analyzer.terms(split_words(above)), *analyzer.terms(words)] if above else analyzer.terms(words)
 
 

@@ -166,6 +166,24 @@ class FullTextContract:
                 ]
             assert await store.verify() == []
 
+    async def test_a_chunk_is_found_by_the_name_of_its_file(self, open_store: OpenStore) -> None:
+        named = document("walls/clay_brick.v2.md", "A wall.", title="Zanzibar")
+        repeated, unnamed = document("walls/zanzibar.md", "A wall.", title="Zanzibar"), document("adobe", "A wall.")
+        async with open_store() as store:
+            await publish(store, named, repeated, unnamed)
+            async with store.view() as view:
+                for word in ("clay", "BRICK", "v2"):
+                    assert [hit.id for hit in await view.search_text(NodeKind.CHUNK, word, 5)] == [
+                        named.chunks[0].chunk.id
+                    ]
+                for word in ("walls", "md", "adobe"):
+                    assert await view.search_text(NodeKind.CHUNK, word, 5) == []
+            assert await store.verify() == []
+            await remove(store, named.id)
+            async with store.view() as view:
+                assert await view.search_text(NodeKind.CHUNK, "brick", 5) == []
+            assert await store.verify() == []
+
     async def test_a_chunk_is_found_by_the_header_of_its_table(self, open_store: OpenStore) -> None:
         facts = document("a", "Anna | 7", "Berta | 9")
         first, second = facts.chunks
