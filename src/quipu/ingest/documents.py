@@ -25,7 +25,7 @@ from quipu.ports.ingest import Extractor, FileTypes
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.ports.store import Store
 
-READING = "reading/11"  # raise it whenever parsers or chunkers give another result for the same bytes
+READING = "reading/12"  # raise it whenever parsers or chunkers give another result for the same bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

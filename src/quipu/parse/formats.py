@@ -4,6 +4,7 @@ A parser is imported when it is first used. A signature is the type that the fir
 wrong suffixes and old Office formats.
 """
 
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from io import BytesIO
@@ -180,6 +181,13 @@ FORMATS: tuple[Format, ...] = (
         keeps="sections, lists, tables, code, formulas as written; title, author, date",
     ),
     Format(
+        name="Manual page",
+        module="roff",
+        is_text=True,
+        types=(("text/troff", (".roff", ".man", ".mdoc")),),
+        keeps="sections, options with what they do, code, tables; macros of man and mdoc as their text",
+    ),
+    Format(
         name="Rich Text",
         module="rtf",
         types=(("application/rtf", (".rtf",)), ("text/rtf", ())),
@@ -275,6 +283,7 @@ _SUFFIX_BY_KIND = {
 }
 _MEDIA_TYPE_BY_KIND = {"a PDF document": "application/pdf", "a Rich Text document": "application/rtf"}
 _KEY = b"-----BEGIN "
+_MANUAL_PAGE = re.compile(rb"^\.[ \t]*(?:TH[ \t]+\S|D[dt][ \t]+\S)", re.MULTILINE)  # its title line
 # A text file may begin with these signatures.
 _ALSO_TEXT = frozenset({"", "an HTML page", "a GIF image", "a Rich Text document"})
 
@@ -310,6 +319,8 @@ def sniff_text_type(head: bytes) -> str:
         return _MEDIA_TYPE_BY_KIND[kind]
     if kind not in _ALSO_TEXT or head.lstrip().startswith(_KEY) or not is_text(head):
         return ""
+    if _MANUAL_PAGE.search(head):
+        return "text/troff"
     return "text/html" if kind == "an HTML page" else "text/plain"
 
 
