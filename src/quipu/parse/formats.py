@@ -185,7 +185,7 @@ FORMATS: tuple[Format, ...] = (
         module="roff",
         is_text=True,
         types=(("text/troff", (".roff", ".man", ".mdoc")),),
-        keeps="sections, options with what they do, code, tables; macros of man and mdoc as their text",
+        keeps="sections, options with what they do, code, tables; known by the title line, so also ssh.1 and ssh.1.gz",
     ),
     Format(
         name="Rich Text",

@@ -74,7 +74,9 @@ class _PageReader:
         if name.startswith('\\"') or not name:
             return
         if name in _SKIPPED_TO:
-            end = f".{rest.split()[1]}" if name in ("de", "am") and len(rest.split()) > 1 else _SKIPPED_TO[name]
+            words = rest.split()
+            place = {"de": 1, "am": 1, "ig": 0}.get(name, len(words))  # of the word that ends it, if one is given
+            end = f".{words[place]}" if place < len(words) else _SKIPPED_TO[name]
             _skip_to(end, remaining)
         elif name in ("if", "ie", "el"):
             self._conditional(name, rest, remaining)

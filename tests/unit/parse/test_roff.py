@@ -15,6 +15,9 @@ _MAN = r''''\" t
 .de Vx
 .SH "Not a heading"
 ..
+.ig zz
+Not shown.
+.zz
 .TH KILN 1 2024-05-01 "kiln 2.1"
 .SH NAME
 kiln \- bake bricks
