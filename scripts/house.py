@@ -147,7 +147,7 @@ def figures(sources: Sequence[Source]) -> Iterator[Figure]:
     yield Figure(name="local names that say nothing", value=round(share, 2), goal=1, unit="%", members=tuple(vague))
     repeated = repeated_classes(sources)
     yield Figure(name="class names used more than once", value=len(repeated), goal=0, members=repeated)
-    yield Figure(name="modules", value=len(sources), goal=501)
+    yield Figure(name="modules", value=len(sources), goal=500)
     yield Figure(
         name="statements, comment and docstring lines",
         value=sum(map(n_statements_and_comments, shipped)),

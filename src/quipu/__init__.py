@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from quipu import sync
     from quipu.engine import Quipu
     from quipu.model.answer import Answer, AnswerPiece, Citation, Comparison, Statement
-    from quipu.model.archive import ArchiveSummary
     from quipu.model.chunking import Chunking
     from quipu.model.conversation import (
         ConversationAnswer,
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     )
     from quipu.model.tuning import TuningResult
     from quipu.model.usage import Estimate, UsageRow
+    from quipu.ports.archive import ArchiveSummary
     from quipu.retrieve.mix import MixWeights
     from quipu.settings import Settings, SettingValue
 
@@ -143,7 +143,7 @@ __all__ = [
 _LAZY = {
     "quipu.engine": ("Quipu",),
     "quipu.model.answer": ("Answer", "AnswerPiece", "Citation", "Comparison", "Statement"),
-    "quipu.model.archive": ("ArchiveSummary",),
+    "quipu.ports.archive": ("ArchiveSummary",),
     "quipu.model.chunking": ("Chunking",),
     "quipu.model.conversation": (
         "ConversationAnswer",

@@ -10,11 +10,11 @@ from typing import Protocol
 from quipu.atomic_file import remove_files, replace_atomically
 from quipu.engine.components import Components
 from quipu.errors import InvalidInput, NotFound, Unavailable
-from quipu.model.archive import ArchivePiece, ArchiveSummary
 from quipu.model.delta import Delta
 from quipu.model.derivation import RepairResult
 from quipu.model.event import EventSink, Progress, ignore_event
 from quipu.model.results import RefreshResult
+from quipu.ports.archive import ArchivePiece, ArchiveSummary
 
 
 class Refreshes(Protocol):

@@ -17,8 +17,10 @@ _FONTS = frozenset(["B", "I", "R", "SM", "SB"])
 _MIXED_FONTS = frozenset(["BI", "BR", "IB", "IR", "RB", "RI"])
 _CODE_FROM, _CODE_TO = frozenset(["nf", "EX", "Vb"]), frozenset(["fi", "EE", "Ve"])
 _SKIPPED_TO = {"de": "..", "de1": "..", "am": "..", "ig": "..", "EQ": ".EN", "PS": ".PE"}
+_END_ARGUMENT = {"de": 1, "de1": 1, "am": 1, "ig": 0}  # the place of the argument that names another end
 _MAX_DEPTH = 20  # of conditions within conditions; what is deeper is left out
 _MAX_TAG = 200  # characters of the tag of a definition
+_BULLET, _BULLETS = "•", frozenset("•*-o·")
 _LITERAL_DISPLAYS = ("-literal", "-unfilled")
 _LINE = re.compile(r"[.'][ \t]*(\S*)[ \t]*(.*)")
 _CONDITION = re.compile(r"[ \t]*(!?(?:\\n\(..|\\n\[[^]\n]*\]|\\n.|'[^'\n]*'[^'\n]*'|\([^)\n]*\)|\S)\S*)[ \t]*(.*)")
@@ -49,11 +51,11 @@ class _PageReader:
         self.title = ""
         self.metadata: dict[str, MetadataValue] = {}
         self._text = MacroText()
+        self._strings: dict[str, str] = {}  # that the page defines
         self._tag: list[str] = []  # of the definition that is open
         self._words: list[str] = []  # of the block that is open
         self._code: list[str] | None = None
         self._waits_for = ""  # what the next text is: "tag", more of a tag until "Xc", or a macro of headings
-        self._lists: list[str] = []  # the kinds of the mdoc lists that are open
         self._was_true = True  # the last condition of .ie
         self._depth = 0  # of conditions
 
@@ -67,24 +69,22 @@ class _PageReader:
 
     def _line(self, line: str, remaining: Iterator[str]) -> None:
         if not line.startswith((".", "'")):
-            self._add_text(plain_text(line, self._text.strings), is_blank=not line.strip())
+            self._add_text(plain_text(line, self._strings), is_blank=not line.strip())
             return
         match = _LINE.match(line)
         name, rest = (match[1], match[2]) if match else ("", "")
         if name.startswith('\\"') or not name:
             return
         if name in _SKIPPED_TO:
-            words = rest.split()
-            place = {"de": 1, "am": 1, "ig": 0}.get(name, len(words))  # of the word that ends it, if one is given
-            end = f".{words[place]}" if place < len(words) else _SKIPPED_TO[name]
-            _skip_to(end, remaining)
+            ends = rest.split()[_END_ARGUMENT[name] :] if name in _END_ARGUMENT else []
+            _skip_to(f".{ends[0]}" if ends else _SKIPPED_TO[name], remaining)
         elif name in ("if", "ie", "el"):
             self._conditional(name, rest, remaining)
         elif name == "TS":
             self._table(remaining)
         elif name == "ds":
             string, _, value = rest.partition(" ")
-            self._text.strings[string] = plain_text(value.removeprefix('"'), self._text.strings)
+            self._strings[string] = plain_text(value.removeprefix('"'), self._strings)
         else:
             self._request(name, rest)
 
@@ -110,7 +110,7 @@ class _PageReader:
             self._depth -= 1
 
     def _request(self, name: str, rest: str) -> None:
-        arguments = split_arguments(rest, self._text.strings)
+        arguments = split_arguments(rest, self._strings)
         if name in ("SH", "SS", "Sh", "Ss"):
             self._end_block()
             self._waits_for = name
@@ -176,7 +176,6 @@ class _PageReader:
     def _heading(self, text: str) -> None:
         level = 1 if self._waits_for.lower() == "sh" else 2
         self._waits_for = ""
-        self._lists.clear()
         self.builder.add_heading(text.capitalize() if text == text.upper() else text, level)
 
     def _item(self, name: str, arguments: Sequence[str]) -> None:
@@ -184,10 +183,8 @@ class _PageReader:
         self._end_code()
         if name == "Bl":
             self._end_paragraph()
-            self._lists.append(next(iter(arguments), ""))
         elif name == "El":
             self._end_block()
-            del self._lists[-1:]
         elif name == "TQ":
             self._waits_for = "tag"
         elif name == "TP":
@@ -195,12 +192,8 @@ class _PageReader:
             self._waits_for = "tag"
         else:
             self._end_block()
-            tag = self._text.render(arguments) if name == "It" else "".join(arguments[:1])
-            is_bullet = tag in ("", "•", "*", "-", "o", "·")
-            if name == "It" and is_bullet:
-                self._tag = ["•"] if self._lists else []
-            elif tag:
-                self._tag = ["•"] if is_bullet else [tag]
+            tag = (self._text.render(arguments) or _BULLET) if name == "It" else "".join(arguments[:1])
+            self._tag = [_BULLET if tag in _BULLETS else tag] if tag else []
             if name == "It" and arguments[-1:] == ["Xo"]:
                 self._waits_for = "Xc"  # the tag goes on until there
 
@@ -245,8 +238,8 @@ class _PageReader:
         body = _filled(self._words)
         tag = ", ".join(self._tag)
         self._words, self._tag, self._waits_for = [], [], ""
-        if tag == "•":
-            self.builder.add(f"• {body}", "list")
+        if tag == _BULLET:
+            self.builder.add(f"{_BULLET} {body}", "list")
         elif tag:
             self.builder.add(f"{tag}\n{body}".rstrip())
         else:
@@ -262,31 +255,37 @@ class _PageReader:
             position = 1
         while position < len(lines) and not lines[position].rstrip().endswith("."):
             position += 1
-        rows = _tbl_rows(lines[position + 1 :], tab)
-        add_table(self.builder, [[plain_text(cell, self._text.strings) for cell in row] for row in rows])
+        add_table(self.builder, self._rows(lines[position + 1 :], tab))
 
-
-def _tbl_rows(lines: Sequence[str], tab: str) -> list[list[str]]:
-    """Return the cells of the rows of a table; a cell between T{ and T} has several lines."""
-    rows: list[list[str]] = []
-    text: list[str] | None = None
-    for line in lines:
-        if text is not None:
-            if not line.startswith("T}"):
-                text.append(line.lstrip(".") if line.startswith(".") else line)
+    def _rows(self, lines: Sequence[str], tab: str) -> list[list[str]]:
+        """Return the cells of the rows of a table; a cell between T{ and T} has several lines."""
+        rows: list[list[str]] = []
+        text: list[str] | None = None
+        for line in lines:
+            if text is not None:
+                if not line.startswith("T}"):
+                    text.append(self._line_text(line))
+                    continue
+                rows[-1][-1] = " ".join(text)
+                text = None
+                rows[-1] += self._cells(line, tab)[1:]
+            elif line.startswith((".", "'")) or not line.strip("_= \t"):
                 continue
-            rows[-1][-1] = " ".join(text)
-            text = None
-            cells = line[2:].split(tab)
-            rows[-1] += cells[1:]
-        elif line.startswith((".", "'")) or not line.strip("_= \t"):
-            continue
-        else:
-            cells = line.split(tab)
-            rows.append(cells)
-        if rows[-1][-1] == "T{":
-            text = []
-    return rows
+            else:
+                rows.append(self._cells(line, tab))
+            if rows[-1][-1] == "T{":
+                text = []
+        return rows
+
+    def _cells(self, line: str, tab: str) -> list[str]:
+        return [plain_text(cell, self._strings) for cell in line.split(tab)]
+
+    def _line_text(self, line: str) -> str:
+        """Return the text of a line, which may be a request that sets it in a font."""
+        request = _LINE.match(line)
+        if request is None:
+            return plain_text(line, self._strings)
+        return self._styled(request[1], split_arguments(request[2], self._strings))
 
 
 def _filled(words: Sequence[str]) -> str:

@@ -33,11 +33,10 @@ _MAX_STRING = 64  # characters of a string that \* puts in
 
 _PUNCTUATION = frozenset([".", ",", ":", ";", ")", "]", "?", "!"])
 _OPENING = frozenset(["(", "["])
-_FONT_MACROS = """
+_ARGUMENTS_ONLY = """
     Ic Cm Li Pa Ev Va Dv Er Sy Em No Tn Ad An Fa Ft Vt Sx Ms Cd Lb St Fd Xo Xc Bf Ef Eo Ec Mt Fo Fc
-"""
-_WORDS = frozenset(_FONT_MACROS.split())
-_REFERENCE = frozenset(f"%{letter}" for letter in "ABCDIJNOPQRTUV")
+    %A %B %C %D %I %J %N %O %P %Q %R %T %U %V
+"""  # macros whose text is that of their arguments
 _ENCLOSED: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "Op": ("[", "]"), "Bq": ("[", "]"), "Pq": ("(", ")"), "Brq": ("{", "}"), "Aq": ("<", ">"),
@@ -47,28 +46,15 @@ _ENCLOSED: Mapping[str, tuple[str, str]] = MappingProxyType(
 _JOIN = "\0"  # stands for a place where no space may be
 _BEFORE: Mapping[str, str] = MappingProxyType(  # what a macro puts before its arguments
     {
-        **{"Oo": f"[{_JOIN}", "Bo": f"[{_JOIN}", "Po": f"({_JOIN}", "Bro": f"{{{_JOIN}", "Ao": f"<{_JOIN}"},
-        **{
-            "Do": f"“{_JOIN}",
-            "Qo": f'"{_JOIN}',
-            "So": f"‘{_JOIN}",
-            "Dc": f"{_JOIN}”",
-            "Qc": f'{_JOIN}"',
-            "Sc": f"{_JOIN}’",
-        },
-        **{"Oc": f"{_JOIN}]", "Bc": f"{_JOIN}]", "Pc": f"{_JOIN})", "Brc": f"{_JOIN}}}", "Ac": f"{_JOIN}>"},
-        **{
-            "Fx": "FreeBSD",
-            "Nx": "NetBSD",
-            "Ox": "OpenBSD",
-            "Dx": "DragonFly",
-            "Bx": "BSD",
-            "Ux": "UNIX",
-            "At": "AT&T UNIX",
-        },
-        **{"Nd": "—", "Ta": "|", "Ns": _JOIN, "Ap": f"{_JOIN}'{_JOIN}"},
+        "Oo": "[" + _JOIN, "Bo": "[" + _JOIN, "Po": "(" + _JOIN, "Bro": "{" + _JOIN, "Ao": "<" + _JOIN,
+        "Oc": _JOIN + "]", "Bc": _JOIN + "]", "Pc": _JOIN + ")", "Brc": _JOIN + "}", "Ac": _JOIN + ">",
+        "Do": "“" + _JOIN, "Qo": '"' + _JOIN, "So": "‘" + _JOIN,
+        "Dc": _JOIN + "”", "Qc": _JOIN + '"', "Sc": _JOIN + "’",
+        "Fx": "FreeBSD", "Nx": "NetBSD", "Ox": "OpenBSD", "Dx": "DragonFly", "Bx": "BSD",
+        "Ux": "UNIX", "At": "AT&T UNIX",
+        "Nd": "—", "Ta": "|", "Ns": _JOIN, "Ap": _JOIN + "'" + _JOIN,
     }
-)
+)  # fmt: skip
 
 
 def plain_text(line: str, strings: Mapping[str, str]) -> str:
@@ -88,7 +74,7 @@ def plain_text(line: str, strings: Mapping[str, str]) -> str:
 
 
 def _special(name: str) -> str:
-    if name.startswith("u") and re.fullmatch(r"u[0-9A-F]{4,5}", name):
+    if re.fullmatch(r"u[0-9A-F]{4,5}", name):
         code = int(name[1:], 16)
         return "" if 0xD800 <= code < 0xE000 else chr(code)
     return _CHARACTER_BY_NAME.get(name, "")
@@ -97,17 +83,13 @@ def _special(name: str) -> str:
 def split_arguments(text: str, strings: Mapping[str, str]) -> list[str]:
     r"""Return the arguments of a request as plain text; quotes hold one together, and \" begins a comment."""
     text = text.partition('\\"')[0]
-    arguments = []
-    for quoted, bare in _ARGUMENT.findall(text):
-        arguments.append(plain_text(quoted.replace('""', '"') if quoted or not bare else bare, strings))
-    return arguments
+    return [plain_text(bare or quoted.replace('""', '"'), strings) for quoted, bare in _ARGUMENT.findall(text)]
 
 
 class MacroText:
-    """Renders the inline macros of mdoc as words; it remembers the page's name, and the strings that it defines."""
+    """Renders the inline macros of mdoc as words; it remembers the name of the page."""
 
     def __init__(self) -> None:
-        self.strings: dict[str, str] = {}
         self._name = ""
 
     def knows(self, macro: str) -> bool:
@@ -116,7 +98,7 @@ class MacroText:
 
     def render(self, arguments: Sequence[str]) -> str:
         """Return the text of macros and their arguments on one line."""
-        text = " ".join(self._pieces(list(arguments)))
+        text = " ".join(self._pieces(arguments))
         text = re.sub(rf" ?{_JOIN} ?", "", text)
         return " ".join(text.split())
 
@@ -139,7 +121,7 @@ class MacroText:
                 end += 1
             own, marks = _without_last_marks(words[position:end])
             position = end
-            yield from self._macro(macro, own, is_before_flag=list(words[end : end + 1]) == ["Fl"])
+            yield from self._macro(macro, own, is_before_flag=end < len(words) and words[end] == "Fl")
             yield from marks
 
     def _macro(self, macro: str, words: Sequence[str], *, is_before_flag: bool) -> Sequence[str]:
@@ -167,7 +149,7 @@ _TEXT_BY_MACRO: Mapping[str, Callable[[Sequence[str]], Sequence[str]]] = Mapping
         "Tg": lambda _: [],
     }
 )
-_INLINE = _WORDS | _REFERENCE | _ENCLOSED.keys() | _BEFORE.keys() | _TEXT_BY_MACRO.keys() | {"Fl", "Nm"}
+_INLINE = {*_ARGUMENTS_ONLY.split(), "Fl", "Nm"} | _ENCLOSED.keys() | _BEFORE.keys() | _TEXT_BY_MACRO.keys()
 
 
 def _attached(word: str) -> str:

@@ -1,9 +1,34 @@
-"""ArchiveStore: reads everything that an index holds as one archive."""
+"""Archives: everything that an index holds, in one file that another database can be filled from."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from quipu.model.archive import ArchivePiece
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveSummary:
+    """What an archive holds: the schema and the revision of its index, when it was made (UTC), and its size.
+
+    `n_rows` are all rows of all tables. `file` is where it is, "" for a stream.
+    """
+
+    schema: int
+    revision: int
+    created_at: str
+    n_documents: int
+    n_chunks: int
+    n_rows: int
+    n_bytes: int = 0
+    file: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivePiece:
+    """A piece of an archive. `n_done` of the rows of the `summary` are in it or before it."""
+
+    content: bytes = field(repr=False)
+    n_done: int
+    summary: ArchiveSummary
 
 
 class ArchiveStore(Protocol):

@@ -6,8 +6,8 @@ from dataclasses import replace as replace_fields
 from pathlib import Path
 
 from quipu.errors import InvalidInput, NotFound
-from quipu.model.archive import ArchiveSummary
 from quipu.model.event import EventSink, Progress, ignore_event
+from quipu.ports.archive import ArchiveSummary
 from quipu.settings import Settings
 from quipu.stores.relational.archive import ArchiveReader, OnRows, load_archive
 from quipu.stores.sqlite.backend import SqliteBackend

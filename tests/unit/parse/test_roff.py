@@ -56,7 +56,8 @@ l l.
 Clay|Degrees
 red|900
 T{
-white
+.BR white ,
+.br
 clay
 T}|1200
 .TE
@@ -123,7 +124,7 @@ def test_a_page_of_man_has_its_sections_options_code_and_tables() -> None:
         "Heat and time",
         "kiln -d 900 \\\n  wall.brick",
         '"-x"\nOnly once.',
-        "Clay | Degrees\nred | 900\nwhite clay | 1200",
+        "Clay | Degrees\nred | 900\nwhite, clay | 1200",
     ]
     kinds = {block.kind for block in parsed.blocks}
     assert kinds == {"heading", "paragraph", "list", "code", "table"}

@@ -38,7 +38,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import CreateTable
 
 from quipu.errors import Corrupt, InvalidInput
-from quipu.model.archive import ArchivePiece, ArchiveSummary
+from quipu.ports.archive import ArchivePiece, ArchiveSummary
 from quipu.stores.relational import conversations, edits, history, jobs
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.migrations import migrate
