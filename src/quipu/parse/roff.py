@@ -76,7 +76,7 @@ class _PageReader:
         if name.startswith('\\"') or not name:
             return
         if name in _SKIPPED_TO:
-            ends = rest.split()[_END_ARGUMENT[name] :] if name in _END_ARGUMENT else []
+            ends = split_arguments(rest, self._strings)[_END_ARGUMENT[name] :] if name in _END_ARGUMENT else []
             _skip_to(f".{ends[0]}" if ends else _SKIPPED_TO[name], remaining)
         elif name in ("if", "ie", "el"):
             self._conditional(name, rest, remaining)

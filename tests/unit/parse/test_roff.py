@@ -12,7 +12,7 @@ _MAN = r''''\" t
 .\" a comment
 .ie \n(.g .ds Aq \(aq
 .el       .ds Aq '
-.de Vx
+.de Vx \"a macro
 .SH "Not a heading"
 ..
 .ig zz
