@@ -36,7 +36,7 @@ from quipu.ingest.local.chinese_words import ChineseWord, WordClass
 from quipu.ingest.local.extraction import extract_chunk
 from quipu.ingest.local.lexicon import is_sentence_opener, word_set
 from quipu.model.extraction import ChunkInput
-from quipu.text.lenient_json import parse_lenient_json
+from quipu.text.model_text import parse_lenient_json
 from quipu.text.names import entity_key
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -105,7 +105,7 @@ def _cpu_ms(function: Callable[[], object], *, repeats: int = 15) -> float:
 
 def measure_json(library: ModuleType) -> None:
     """Compare json-repair with our reader on the shapes of its unit test, on a reply, and on hostile text."""
-    test = runpy.run_path(str(ROOT / "tests/unit/text/test_lenient_json.py"))["test_json_is_read_however_it_is_written"]
+    test = runpy.run_path(str(ROOT / "tests/unit/text/test_model_text.py"))["test_json_is_read_however_it_is_written"]
     shapes = test.pytestmark[0].args[1]
     readers: dict[str, Callable[[str], object]] = {"ours": parse_lenient_json, "json-repair": library.loads}
     members = [{"name": f"N{i}", "type": "Person", "description": 'He said it, "yes" and ' * 5} for i in range(60)]

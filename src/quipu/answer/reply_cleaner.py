@@ -7,7 +7,7 @@ returned never changes, so the pieces of a stream are the text.
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-# Tags of thoughts, as in quipu.text.thinking.
+# Tags of thoughts, as in quipu.text.model_text.
 _TAGS = "(?:seed:)?(?:think|thinking|thought|thoughts|reasoning|reflection)"
 _THOUGHT_START = re.compile(
     rf"(?:<{_TAGS}>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|<\|channel\|>analysis<\|message\|>)",

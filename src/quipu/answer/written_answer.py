@@ -23,7 +23,7 @@ from quipu.model.query import Query
 from quipu.ports.providers import LLM, TextSink, ignore_text
 from quipu.ports.store import Store
 from quipu.prompts import answer as prompt
-from quipu.text.thinking import strip_thinking
+from quipu.text.model_text import strip_thinking
 
 _SMALL_TALK_REPLY = {
     "": "Hello! Ask me something about your documents, or what they are about.",

@@ -23,9 +23,8 @@ from quipu.model.graph import Entity, Relation
 from quipu.ports.providers import Tokenizer
 from quipu.prompts import aggregate as prompt
 from quipu.prompts.instructions import Instructions, prompt_version
-from quipu.text.lenient_json import parse_lenient_json
+from quipu.text.model_text import parse_lenient_json, strip_thinking
 from quipu.text.sentences import sentence_spans
-from quipu.text.thinking import strip_thinking
 
 MEMBER_TOKENS, RELATION_TOKENS = 6_000, 6_000  # of a request (LeanRAG)
 MAX_OUTPUT_TOKENS = 2_048

@@ -10,7 +10,7 @@ from quipu.model.chat import ChatRequest, PromptText, ReplyLifetime, Role
 from quipu.model.cluster import ClusterReport, Finding
 from quipu.prompts import report as prompt
 from quipu.prompts.instructions import prompt_version
-from quipu.text.lenient_json import parse_lenient_json
+from quipu.text.model_text import parse_lenient_json
 from quipu.text.names import entity_key, name_forms
 from quipu.text.sentences import sentence_spans
 from quipu.text.words import is_acronym, split_words

@@ -29,8 +29,8 @@ from quipu.ports.providers import LLM, Tokenizer
 from quipu.ports.store import Store
 from quipu.prompts import summary as prompt
 from quipu.prompts.instructions import prompt_version
+from quipu.text.model_text import strip_thinking
 from quipu.text.sentences import sentence_spans
-from quipu.text.thinking import strip_thinking
 
 BATCH_TOKENS, MAX_WORDS = 4_000, 160  # of the descriptions in one request, and of a summary
 MAX_CHARS = 2_400  # twice the limit of joined descriptions: a longer summary is cut after a sentence

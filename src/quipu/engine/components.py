@@ -19,7 +19,7 @@ from quipu.model.query import Filter, Query
 from quipu.model.usage import MICRO, USD, Price, SpendingLimit
 from quipu.ports.archive import ArchiveStore
 from quipu.ports.conversations import ConversationStore
-from quipu.ports.edits import EditStore
+from quipu.ports.history import EditStore
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, Tokenizer, ignore_text
 from quipu.ports.store import ReadView, Store

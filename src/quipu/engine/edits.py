@@ -31,7 +31,7 @@ from quipu.model.extraction import ExtractedEntity, ExtractedRelation
 from quipu.model.graph import UNKNOWN_TYPE, Entity
 from quipu.model.ids import digest, relation_id, stable_repr
 from quipu.model.imported_graph import ImportedExtraction
-from quipu.ports.edits import EditStore
+from quipu.ports.history import EditStore
 from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.text.names import MAX_NAME_CHARS, entity_key
 

@@ -19,8 +19,7 @@ from quipu.model.document import EarlierVersion, PurgeResult
 from quipu.model.ids import digest
 from quipu.model.query import Filter
 from quipu.model.validity import as_moment
-from quipu.ports.edits import EditStore
-from quipu.ports.history import HistoryStore, Rewind
+from quipu.ports.history import EditStore, HistoryStore, Rewind
 from quipu.ports.store import ReadView, Store
 from quipu.ports.topology import TopologyIndex
 from quipu.ports.vector_index import VectorIndex

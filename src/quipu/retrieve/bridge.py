@@ -42,9 +42,9 @@ from quipu.model.query import Options, Query, option
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
-from quipu.retrieve.steps.communities import communities_of
+from quipu.retrieve.steps.local_search import communities_of
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
-from quipu.retrieve.steps.vector_search import embed, find_nearest, hits_by_cosine
+from quipu.retrieve.steps.seeds import embed, find_nearest, hits_by_cosine
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 

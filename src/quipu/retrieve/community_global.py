@@ -33,7 +33,7 @@ from quipu.ports.store import ReadView, VectorSpace
 from quipu.prompts import community_search as prompt
 from quipu.retrieve.steps.model_replies import ScoredStatement, read_points, read_rating, sort_points
 from quipu.retrieve.steps.prompt_items import PromptItem, prompt_space, split_into_batches
-from quipu.retrieve.steps.vector_search import embed
+from quipu.retrieve.steps.seeds import embed
 from quipu.retrieve.strategy import Model, Strategy, Tools
 from quipu.text.formatting import format_count
 

@@ -38,9 +38,8 @@ from quipu.model.graph import Claim, IncidentRelation, claim_text, entity_text, 
 from quipu.model.query import Options, Query, option
 from quipu.ports.providers import Tokenizer
 from quipu.ports.store import ReadView, VectorSpace
-from quipu.retrieve.steps.communities import reports_of
-from quipu.retrieve.steps.local_search import Neighbourhood, rank_passages, read_neighbourhood
-from quipu.retrieve.steps.vector_search import embed, find_nearest, hits_by_cosine
+from quipu.retrieve.steps.local_search import Neighbourhood, rank_passages, read_neighbourhood, reports_of
+from quipu.retrieve.steps.seeds import embed, find_nearest, hits_by_cosine
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 from quipu.text.words import content_terms_of

@@ -28,14 +28,13 @@ from quipu.model.evidence import Evidence, Hit, KeyPoint, Scored, Seed
 from quipu.model.query import Options, Query, option
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.prompts import drift as prompt
-from quipu.retrieve.steps.communities import find_nearest_clusters, reports_of
-from quipu.retrieve.steps.local_search import rank_passages, read_neighbourhood
+from quipu.retrieve.steps.local_search import find_nearest_clusters, rank_passages, read_neighbourhood, reports_of
 from quipu.retrieve.steps.model_replies import read_partial_answer, sort_points
 from quipu.retrieve.steps.prompt_items import PromptItem, first_that_fit, prompt_space
-from quipu.retrieve.steps.vector_search import Vector, embed, hits_by_cosine
+from quipu.retrieve.steps.seeds import Vector, embed, hits_by_cosine
 from quipu.retrieve.strategy import Model, Strategy, Tools
 from quipu.text.formatting import format_count
-from quipu.text.thinking import strip_thinking
+from quipu.text.model_text import strip_thinking
 
 MAX_REPORTS, N_FOLDS, N_ROUNDS = 20, 5, 3
 MAX_ENTITIES = 10  # seeds of a local search

@@ -17,9 +17,8 @@ from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.retrieve.steps.dual_level import search_relations
-from quipu.retrieve.steps.keywords import join_high_level_keywords
 from quipu.retrieve.steps.passages import SourceOptions, merge_passages, rank_source_passages
-from quipu.retrieve.steps.vector_search import embed
+from quipu.retrieve.steps.seeds import embed, join_high_level_keywords
 from quipu.retrieve.strategy import Strategy, Tools
 
 

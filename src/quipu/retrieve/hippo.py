@@ -48,9 +48,8 @@ from quipu.retrieve.steps.graph_walk import (
     missing_synonyms_note,
     walk_to_passages,
 )
-from quipu.retrieve.steps.keywords import link_names
 from quipu.retrieve.steps.model_replies import read_numbers
-from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest_passages, score_all_passages
+from quipu.retrieve.steps.seeds import Vector, embed, find_nearest_passages, link_names, score_all_passages
 from quipu.retrieve.strategy import Model, Strategy, Tools
 
 N_FACTS = 5  # facts that the recognition memory sees, or keeps without a model

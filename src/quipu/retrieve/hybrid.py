@@ -15,8 +15,8 @@ from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.retrieve.steps.dual_level import LowLevelOptions, merge_levels, search_both_levels
-from quipu.retrieve.steps.keywords import NameOptions
 from quipu.retrieve.steps.passages import SourceOptions, merge_passages, rank_source_passages
+from quipu.retrieve.steps.seeds import NameOptions
 from quipu.retrieve.strategy import Strategy, Tools
 
 

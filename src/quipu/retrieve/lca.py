@@ -45,9 +45,9 @@ from quipu.model.evidence import Evidence, Hit, Scored, Seed
 from quipu.model.ids import relation_id
 from quipu.model.query import Options, Query, option
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
-from quipu.retrieve.steps.communities import find_nearest_clusters
+from quipu.retrieve.steps.local_search import find_nearest_clusters
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
-from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest, hits_by_cosine
+from quipu.retrieve.steps.seeds import Vector, embed, find_nearest, hits_by_cosine
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 

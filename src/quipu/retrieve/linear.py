@@ -46,8 +46,7 @@ from quipu.ports.derivation_view import NodeKind, Sentence
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Topology
 from quipu.retrieve.steps.graph_walk import MentionWeight, WalkWeights, build_walk_graph, walk_to_passages
-from quipu.retrieve.steps.keywords import link_names
-from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest_passages, score_all_passages
+from quipu.retrieve.steps.seeds import Vector, embed, find_nearest_passages, link_names, score_all_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 from quipu.text.names import capitalised_spans, count_occurrences, group_by_anchor, may_contain, name_forms

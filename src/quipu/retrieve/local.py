@@ -31,9 +31,8 @@ from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.retrieve.steps.dual_level import LowLevelOptions, search_entities
-from quipu.retrieve.steps.keywords import NameOptions, find_low_level_keywords
 from quipu.retrieve.steps.passages import SourceOptions, merge_passages, rank_source_passages
-from quipu.retrieve.steps.vector_search import embed
+from quipu.retrieve.steps.seeds import NameOptions, embed, find_low_level_keywords
 from quipu.retrieve.strategy import Strategy, Tools
 
 

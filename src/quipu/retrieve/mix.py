@@ -20,9 +20,8 @@ from quipu.model.evidence import Evidence
 from quipu.model.query import Options, Query, option
 from quipu.ports.store import ReadView
 from quipu.retrieve.steps.dual_level import GraphHits, LowLevelOptions, merge_levels, search_both_levels
-from quipu.retrieve.steps.keywords import NameOptions
 from quipu.retrieve.steps.passages import SourceOptions, merge_passages, rank_source_passages
-from quipu.retrieve.steps.vector_search import find_nearest_passages
+from quipu.retrieve.steps.seeds import NameOptions, find_nearest_passages
 from quipu.retrieve.strategy import Strategy, Tools
 
 

@@ -14,7 +14,7 @@ Differences from the paper:
 from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
-from quipu.retrieve.steps.vector_search import embed, find_nearest_passages
+from quipu.retrieve.steps.seeds import embed, find_nearest_passages
 from quipu.retrieve.strategy import Strategy, Tools
 
 

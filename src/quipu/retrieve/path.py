@@ -49,9 +49,8 @@ from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
 from quipu.ports.topology import EdgeWeight, Floats, Ints, Topology
 from quipu.prompts import question as prompt
 from quipu.retrieve.steps.graph_walk import round_scores, top_chunks
-from quipu.retrieve.steps.keywords import link_names
 from quipu.retrieve.steps.model_replies import read_texts
-from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest, find_nearest_passages
+from quipu.retrieve.steps.seeds import Vector, embed, find_nearest, find_nearest_passages, link_names
 from quipu.retrieve.strategy import Model, Strategy, Tools
 from quipu.text.formatting import format_count
 from quipu.text.names import entity_key

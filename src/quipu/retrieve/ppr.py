@@ -52,9 +52,8 @@ from quipu.retrieve.steps.graph_walk import (
     round_scores,
     top_entities,
 )
-from quipu.retrieve.steps.keywords import NameOptions, find_low_level_keywords
 from quipu.retrieve.steps.passages import MAX_CHUNKS_PER_ENTITY
-from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest_passages
+from quipu.retrieve.steps.seeds import NameOptions, Vector, embed, find_low_level_keywords, find_nearest_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.names import entity_key
 

@@ -12,7 +12,7 @@ from quipu.model.query import Budget, Filter, Keywords, Query, Turn, check_range
 from quipu.ports.providers import LLM
 from quipu.prompts import question as prompt
 from quipu.retrieve import strategies_by_options, strategy_named
-from quipu.text.lenient_json import parse_lenient_json
+from quipu.text.model_text import parse_lenient_json
 from quipu.text.unicode import find_text_with_surrogate
 
 if TYPE_CHECKING:

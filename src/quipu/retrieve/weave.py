@@ -41,9 +41,8 @@ from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints, Topology
 from quipu.retrieve import community_global
 from quipu.retrieve.steps.graph_walk import SubgraphWalk, read_subgraph, round_scores, top_chunks, top_entities
-from quipu.retrieve.steps.keywords import find_low_level_keywords
 from quipu.retrieve.steps.passages import nearest_sentence
-from quipu.retrieve.steps.vector_search import embed, score_all_passages
+from quipu.retrieve.steps.seeds import embed, find_low_level_keywords, score_all_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 from quipu.text.names import count_occurrences, entity_key, group_by_anchor

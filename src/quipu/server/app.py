@@ -32,9 +32,8 @@ from quipu.server import (
 )
 from quipu.server.components import ServerComponents, is_prefix
 from quipu.server.mcp_endpoint import McpEndpoint
-from quipu.server.openapi import openapi_document
+from quipu.server.openapi import PAGE_POLICY, openapi_document, reference_page
 from quipu.server.operations import ErrorRenderer, Operation, OperationEndpoint
-from quipu.server.reference_page import PAGE_POLICY, reference_page
 from quipu.server.wire import CONTENT_POLICY, RequestRefused, json_response, problem_of, problem_response
 
 OPERATIONS: tuple[Operation, ...] = (

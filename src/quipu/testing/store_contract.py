@@ -18,11 +18,10 @@ from quipu.testing.contract.linking import LinkingContract
 from quipu.testing.contract.mentions import MentionsContract
 from quipu.testing.contract.numbers import NumbersContract
 from quipu.testing.contract.relations import RelationsContract
-from quipu.testing.contract.replies import RepliesContract
+from quipu.testing.contract.replies import RepliesContract, UsageContract
 from quipu.testing.contract.steps import OpenStore
 from quipu.testing.contract.summaries import SummariesContract
 from quipu.testing.contract.turns import TurnsContract
-from quipu.testing.contract.usage import UsageContract
 from quipu.testing.contract.values import ValuesContract
 from quipu.testing.contract.vectors import VectorsContract
 

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from quipu.model.extraction import ExtractedEntity
 from quipu.text.extraction_records import ExtractionRecord, json_records, make_record
-from quipu.text.lenient_json import find_json_values
+from quipu.text.model_text import find_json_values, has_thinking, strip_thinking, strip_thinking_tags
 from quipu.text.record_lines import (
     RecordKind,
     begins_record,
@@ -19,7 +19,6 @@ from quipu.text.record_lines import (
     split_records,
     strip_end_mark,
 )
-from quipu.text.thinking import has_thinking, strip_thinking, strip_thinking_tags
 
 PARSER_VERSION = "1"
 MAX_JOINED_CHARS = 6_000

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from pptx.util import Inches
 
-from quipu.ingest.local.prose import BLANK, prose
+from quipu.ingest.local.occurrences import BLANK, prose
 from quipu.parse.pictures import MAX_ALT, picture_text, replace_pictures
 from tests.unit.parse.files import read, texts
 

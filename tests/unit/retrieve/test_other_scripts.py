@@ -8,7 +8,7 @@ from quipu.model.evidence import Evidence
 from quipu.model.query import Query
 from quipu.ports.store import ReadView
 from quipu.retrieve import ppr, weave
-from quipu.retrieve.steps.keywords import link_names
+from quipu.retrieve.steps.seeds import link_names
 from quipu.retrieve.strategy import Tools
 from tests.unit.retrieve.fakes import Library, page, titles
 

@@ -16,7 +16,7 @@ from quipu.ports.store import ReadView, VectorSpace
 from quipu.retrieve import naive, ppr
 from quipu.retrieve.ppr import PprOptions
 from quipu.retrieve.question import apply_preset
-from quipu.retrieve.steps.keywords import find_low_level_keywords
+from quipu.retrieve.steps.seeds import find_low_level_keywords
 from quipu.retrieve.strategy import Tools
 from tests.unit.retrieve.dense import QUESTION, Dense, best, cosines, dense, derive, page_rank, world
 from tests.unit.retrieve.fakes import Library, page, titles

@@ -29,7 +29,7 @@ from quipu.retrieve.question import (
     rewrite_question,
     understand_question,
 )
-from quipu.retrieve.steps.keywords import NameOptions
+from quipu.retrieve.steps.seeds import NameOptions
 from tests.unit.retrieve.talker import Talker
 
 HISTORY = (Turn(role="user", text="Who was Kober?"), Turn(role="assistant", text="A scholar."))

@@ -10,8 +10,7 @@ from contextlib import aclosing, asynccontextmanager
 
 import numpy as np
 
-from quipu.engine.graph_export.graph_files import write_gexf, write_graphml, write_json
-from quipu.engine.graph_export.page import write_html
+from quipu.engine.graph_export.graph_files import write_gexf, write_graphml, write_html, write_json
 from quipu.engine.graph_export.part import ExportFormat, FilePiece, GraphPart
 from quipu.engine.graph_export.statements import write_cypher, write_turtle
 from quipu.engine.graph_export.tables import PieceBuffer, write_csv, write_jsonl, write_parquet

@@ -13,7 +13,7 @@ from quipu.ports.providers import LLM, Tokenizer
 from quipu.prompts import tuning as prompt
 from quipu.prompts.extraction import type_gloss
 from quipu.prompts.instructions import escape_control_tokens
-from quipu.text.lenient_json import parse_lenient_json
+from quipu.text.model_text import parse_lenient_json
 from quipu.text.sentences import sentence_spans
 
 SAMPLE_TOKENS = (6_000, 3_000, 1_500, 750)  # of all excerpts; less if they exceed the model's context window

@@ -16,7 +16,7 @@ from quipu.providers.openai.endpoint import Target
 from quipu.providers.openai.errors import Unreachable, context_window_remedy
 from quipu.providers.openai.reply import value_at
 from quipu.providers.openai.session import find_context_window, list_models
-from quipu.text.thinking import strip_thinking
+from quipu.text.model_text import strip_thinking
 
 MIN_WINDOW = 8_192  # tokens for the instructions, a chunk of 1,200 tokens and a long reply
 

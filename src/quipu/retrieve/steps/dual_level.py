@@ -12,8 +12,14 @@ from quipu.model.evidence import Evidence, Hit, Seed
 from quipu.model.ids import relation_ends
 from quipu.model.query import Options, Query, option
 from quipu.ports.store import ReadView, VectorSpace
-from quipu.retrieve.steps.keywords import LowLevelKeywords, find_low_level_keywords, join_high_level_keywords
-from quipu.retrieve.steps.vector_search import Vector, embed, find_nearest
+from quipu.retrieve.steps.seeds import (
+    LowLevelKeywords,
+    Vector,
+    embed,
+    find_low_level_keywords,
+    find_nearest,
+    join_high_level_keywords,
+)
 from quipu.retrieve.strategy import Tools
 from quipu.text.formatting import format_count
 

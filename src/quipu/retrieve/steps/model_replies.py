@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from quipu.model.evidence import KeyPoint
-from quipu.text.lenient_json import find_json_values, parse_lenient_json
+from quipu.text.model_text import find_json_values, parse_lenient_json
 
 MAX_POINTS = 20  # per reply
 MAX_QUESTIONS = 20

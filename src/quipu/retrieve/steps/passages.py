@@ -10,7 +10,7 @@ from quipu.algo.similarity import round_robin
 from quipu.model.evidence import Hit
 from quipu.model.query import Options, Query, option
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
-from quipu.retrieve.steps.vector_search import Vector
+from quipu.retrieve.steps.seeds import Vector
 from quipu.retrieve.strategy import Tools
 from quipu.text.formatting import format_count
 from quipu.text.names import count_occurrences, group_by_anchor, name_forms

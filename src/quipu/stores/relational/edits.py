@@ -255,7 +255,7 @@ def _decode(kind: str, payload: str) -> Edit:
 
 @dataclass(frozen=True, slots=True)
 class RelationalEdits:
-    """An EditStore in the database of an index; `ports.edits` describes the method."""
+    """An EditStore in the database of an index; `ports.history` describes the method."""
 
     read: Transaction
 

@@ -10,7 +10,7 @@ from quipu.errors import InvalidDelta
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.edit import Edit, EditKind
 from quipu.model.query import Filter
-from quipu.ports.edits import EditStore
+from quipu.ports.history import EditStore
 from quipu.ports.store import Store
 from quipu.testing.contract import run_as_coroutines
 from quipu.testing.contract.steps import OpenStore, dump, only_entity, only_relation, publish, remove
@@ -69,7 +69,7 @@ async def _keys(store: Store) -> set[str]:
 
 @run_as_coroutines
 class EditsContract:
-    """Every promise of `ports/edits.py` as a test; needs pytest and pytest-asyncio.
+    """Every promise of `ports/history.py` as a test; needs pytest and pytest-asyncio.
 
     A subclass named `Test…` brings `open_store`, as the store contract does, and `edits_of`: a callable that returns
     the edits of an open store.

@@ -3,7 +3,7 @@
 import pytest
 
 from quipu.ingest.local.occurrences import Cue
-from quipu.ingest.local.titles import find_in_headings, find_in_title
+from quipu.ingest.local.pattern_names import find_in_headings, find_in_title
 
 
 def _names(title: str, text: str = "") -> list[tuple[str, Cue]]:

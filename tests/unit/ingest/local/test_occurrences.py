@@ -5,7 +5,7 @@ import time
 import pytest
 
 from quipu.ingest.local.extraction import extract_chunk
-from quipu.ingest.local.prose import BLANK, prose
+from quipu.ingest.local.occurrences import BLANK, prose
 from quipu.model.extraction import ChunkInput
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from quipu.model.query import Keywords, Query
-from quipu.retrieve.steps.keywords import NameOptions, find_low_level_keywords, join_high_level_keywords
+from quipu.retrieve.steps.seeds import NameOptions, find_low_level_keywords, join_high_level_keywords
 from tests.unit.retrieve.fakes import Library, page
 
 

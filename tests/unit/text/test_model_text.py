@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quipu.text.lenient_json import find_json_values, parse_lenient_json
+from quipu.text.model_text import find_json_values, parse_lenient_json
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.text.thinking import has_thinking, strip_thinking, strip_thinking_tags
+from quipu.text.model_text import has_thinking, strip_thinking, strip_thinking_tags
 
 
 @pytest.mark.parametrize(

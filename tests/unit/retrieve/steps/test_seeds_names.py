@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.retrieve.steps.keywords import link_names
+from quipu.retrieve.steps.seeds import link_names
 from tests.unit.retrieve.fakes import Library, page
 
 NAMES = {

@@ -7,8 +7,7 @@ import re
 import httpx
 
 from quipu.server.app import OPERATIONS
-from quipu.server.openapi import openapi_document
-from quipu.server.reference_page import reference_page, type_text
+from quipu.server.openapi import openapi_document, reference_page, type_text
 
 
 async def test_every_operation_and_every_type_is_on_the_page(client: httpx.AsyncClient) -> None:
