@@ -25,6 +25,7 @@ OPTIONAL_IMPORTS = {
     ("providers.pretrained", "fastembed.common"),
     ("providers.pretrained", "fastembed.rerank.cross_encoder"),
     ("providers.pretrained", "sentence_transformers"),
+    ("wiring.ray_cluster", "ray"),
 }
 
 # What takes time to import and only some settings need.
@@ -46,6 +47,7 @@ SELDOM_NEEDED = {
     ("wiring", "quipu.providers.pretrained"),
     ("wiring", "quipu.stores.postgres.backend"),
     ("wiring", "quipu.wiring.models"),
+    ("wiring", "quipu.wiring.ray_cluster"),
     ("wiring", "quipu.wiring.services"),
 }
 

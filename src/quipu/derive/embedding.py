@@ -15,7 +15,12 @@ TEXTS_PER_CALL = 128  # also the step of progress events
 
 
 async def embed_stale(
-    store: Store, embedder: Embedder, on_event: EventSink, on_embedded: Callable[[int], None] = lambda _: None
+    store: Store,
+    embedder: Embedder,
+    on_event: EventSink,
+    on_embedded: Callable[[int], None] = lambda _: None,
+    *,
+    texts_per_call: int = TEXTS_PER_CALL,
 ) -> int:
     """Compute the missing vectors of this embedder and commit them batch by batch; return how many.
 
@@ -29,8 +34,8 @@ async def embed_stale(
         is_full = len(ordered) == TEXTS_PER_COMMIT  # then this may not be the last batch
         rows: list[VectorRow] = []
         try:
-            for start in range(0, len(ordered), TEXTS_PER_CALL):
-                rows += await _embed(dict(ordered[start : start + TEXTS_PER_CALL]), embedder)
+            for start in range(0, len(ordered), texts_per_call):
+                rows += await _embed(dict(ordered[start : start + texts_per_call]), embedder)
                 on_event(Progress(stage="embed", n_done=n_done + len(rows), n_total=n_done + len(ordered) + is_full))
         finally:
             if rows:

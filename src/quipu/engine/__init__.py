@@ -71,7 +71,7 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups):
     def __init__(self, components: Components) -> None:
         self._components, self._store, self._states = components, components.store, DerivationStates(components)
         self._working, self._deriving = asyncio.Lock(), asyncio.Lock()
-        self._model_check = ModelCheck(components.store, components.embedder)
+        self._model_check = ModelCheck(components.store, components.embedder, components.ingest_config.reader)
         self.conversations = Conversations(components=components, stream_answer=self.stream)
         self.edits = Edits(components, self._lease, DuplicateFinder(components.topology))
 
@@ -273,7 +273,7 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups):
     async def reembed(self, on_event: EventSink = ignore_event) -> int:
         """Compute every vector with the embedder of the settings, beside the old ones, then swap; return how many."""
         run = IngestRun(self._components, on_event)
-        embedder = run.components.embedder
+        embedder = run.components.bulk_embedder or run.components.embedder
         reembedding = self._store.reembedding(embedder.identity, embedder.dimension)
         async with self._lease(run.components), reembedding:
             n_embedded = await embed_stale(self._store, embedder, run.on_event)

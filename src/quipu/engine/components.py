@@ -112,6 +112,7 @@ class Components:
 
     `place` is where the index is, for messages: a folder or an address. `path` is the folder of the files beside the
     store. Ids of added files are paths below `outer_folder` unless the caller names another.
+    `bulk_embedder` computes the same vectors as `embedder`, for many texts at a time; None: `embedder` computes all.
     `tokenizer` counts the tokens of contexts, None: the one that measures chunks. The index never depends on it.
     `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
     database of an index: such a file is not read as a document when its folder is added. `retrieval_turns` lets one
@@ -128,6 +129,7 @@ class Components:
     embedder: Embedder
     ingest_config: IngestConfig
     make_query: Callable[[str], Query]
+    bulk_embedder: Embedder | None = None
     models: Models = field(default_factory=Models)
     summaries: SummaryOptions = field(default_factory=SummaryOptions)
     catalog: tuple[Derivation, ...] = CATALOG

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypedDict
 from quipu.answer import copies_by_document
 from quipu.engine.components import Components, Models
 from quipu.errors import InvalidInput, OverBudget
-from quipu.ingest.documents import IngestConfig
+from quipu.ingest.documents import DocumentReader, IngestConfig
 from quipu.ingest.pipeline import PipelineResult, process_queue
 from quipu.ingest.queue import EnqueueResult
 from quipu.ingest.sources import FoundSource, checked_id, checked_metadata, find_sources
@@ -98,11 +98,13 @@ def _with_metadata(source: SourceDocument, metadata: Metadata | None) -> SourceD
 class ModelCheck:
     """Checks once, before the first document is read, that the models answer; `notes` are for the user.
 
-    With `store` and `embedder` it also checks that the embedder is the one of the index.
+    With `store` and `embedder` it also checks that the embedder is the one of the index, and with `reader` that the
+    processes which read documents can do so.
     """
 
     store: Store | None = None
     embedder: Embedder | None = None
+    reader: DocumentReader | None = None
     notes: tuple[str, ...] = ()
     is_finished: bool = False
 
@@ -117,6 +119,8 @@ class ModelCheck:
             return
         if self.store and self.embedder:
             await self.store.set_embedder(self.embedder.identity, self.embedder.dimension)
+        if self.reader:
+            await self.reader.check()
         try:
             self.notes = await models.check(models.meter)
             await extractor.check()

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from quipu.derive.catalog import get_derivation, resolve_needs
 from quipu.derive.derivation import Derivation
-from quipu.derive.embedding import embed_stale
+from quipu.derive.embedding import TEXTS_PER_CALL, TEXTS_PER_COMMIT, embed_stale
 from quipu.derive.summaries import summarise_stale
 from quipu.engine.components import Components, Models
 from quipu.errors import Mismatch, OverBudget, Overloaded, Refused, TooLong, Unavailable
@@ -98,7 +98,7 @@ async def refresh_index(components: Components, on_event: EventSink, scope: Refr
 async def _refreshed(components: Components, on_event: EventSink, scope: RefreshScope) -> RefreshResult:
     result = await _summarise(components, on_event) if scope.with_derivations else RefreshResult()
     # With retries an outage may take minutes, so a service that is unavailable is asked only once.
-    embedder = guarded_embedder(components.embedder, [CircuitBreaker()])
+    embedder = guarded_embedder(components.bulk_embedder or components.embedder, [CircuitBreaker()])
     run = _RefreshRun(replace(components, embedder=embedder), on_event, stopped=result.stopped)
     await run.embed()
     await run.catch_up()
@@ -184,9 +184,10 @@ class _RefreshRun:
     async def embed(self) -> None:
         """Compute the missing vectors; none where the vectors of the index come from another embedder."""
         store, embedder = self.components.store, self.components.embedder
+        n = TEXTS_PER_COMMIT if self.components.bulk_embedder else TEXTS_PER_CALL
         try:
             await store.set_embedder(embedder.identity, embedder.dimension)
-            await embed_stale(store, embedder, self.on_event, self.count_embedded)
+            await embed_stale(store, embedder, self.on_event, self.count_embedded, texts_per_call=n)
         except Mismatch as error:
             self.mismatch = str(error)
             async with store.view() as view:

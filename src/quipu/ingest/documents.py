@@ -5,7 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from typing import Protocol
 
+from quipu.errors import InvalidDocument, QuipuError
 from quipu.ingest.chunkers import CHUNKERS, chunk_spans, sentences_to_compare, with_header
 from quipu.ingest.chunkers.semantic import sentence_similarities
 from quipu.model.chunking import Chunking, ChunkingRule
@@ -21,11 +23,43 @@ from quipu.model.document import (
 from quipu.model.extraction import ChunkInput
 from quipu.model.graph import Chunk
 from quipu.model.ids import chunk_id, digest, digest_bytes
-from quipu.ports.ingest import Extractor, FileTypes
+from quipu.ports.ingest import ExtractionResult, Extractor, FileTypes
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.ports.store import Store
 
 READING = "reading/12"  # raise it whenever parsers or chunkers give another result for the same bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentReading:
+    """What reading one document gave, on whichever machine: its chunks and the outcome of each extractor input.
+
+    `document` holds neither the bytes nor the blocks, which nobody needs afterwards. `outcomes` are by input hash.
+    `document` is None where the document cannot be read: `error` says why, and `is_final` that it never can be, as it
+    is.
+    """
+
+    document: "ChunkedDocument | None" = None
+    outcomes: Mapping[str, ExtractionResult] = field(default_factory=dict)
+    error: str = ""
+    is_final: bool = False
+
+
+class DocumentReader(Protocol):
+    """Reads documents in other processes, which may be on other machines, without anything that costs money."""
+
+    @property
+    def n_ahead(self) -> int:
+        """How many documents should be in progress at any time."""
+        ...
+
+    async def check(self) -> None:
+        """Raise Unavailable or InvalidInput, with the remedy, if documents cannot be read with this configuration."""
+        ...
+
+    async def read(self, source: SourceDocument) -> DocumentReading:
+        """Return what `ingest.spread.read_completely` returns. Raises Unavailable if no document can be read now."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +68,8 @@ class IngestConfig:
 
     A document uses its own chunking if it has one, else the chunking of the first of `rules` that matches its id, else
     `chunking`. `embedder` embeds sentences for the chunking method that compares them. `parser_settings` says for some
-    media types with which settings they are parsed.
+    media types with which settings they are parsed. With a `reader`, documents are read by other processes, and
+    `extractor` only names what they extract with.
     """
 
     parse: Callable[[SourceDocument], ParsedDocument]
@@ -46,6 +81,7 @@ class IngestConfig:
     rules: tuple[ChunkingRule, ...] = ()
     keep_originals: bool = True
     parser_settings: Mapping[str, str] = field(default_factory=dict)
+    reader: DocumentReader | None = None
 
     def with_chunking(self, chunking: Chunking | None) -> "IngestConfig":
         """Return the configuration of one call: a `chunking` given there replaces the setting and all rules."""
@@ -117,6 +153,19 @@ def reading_identity(config: IngestConfig) -> str:
     rules = [f"{rule!r}" for rule in config.rules]
     rules += [f"{media_type}: {settings}" for media_type, settings in sorted(config.parser_settings.items())]
     return digest(str(READING), config.tokenizer.identity, config.embedder.identity, repr(config.chunking), *rules)
+
+
+def failure_of(error: Exception, component: str) -> DocumentReading:
+    """Return that a document failed and why. A fault of a component fails one document and must not stop the others."""
+    if isinstance(error, QuipuError):
+        message = str(error)
+    elif isinstance(error, MemoryError):
+        message = "There is not enough memory to read it. Free some memory, or split it into several files."
+    else:
+        message = (
+            f"The {component} failed: {type(error).__name__}: {error}. Leave the document out, and please report it."
+        )
+    return DocumentReading(error=message, is_final=component == "parser" and isinstance(error, InvalidDocument))
 
 
 async def read_document(source: SourceDocument, config: IngestConfig) -> ChunkedDocument:

@@ -3,6 +3,7 @@
 It can be killed at any point and run again. Extractor replies are committed as they arrive, so that no reply is paid
 for twice. The facts of a document are committed together, so that no reader sees half a document. If the extractor
 waits for a model, several groups of documents are processed at the same time, so that it always has chunks to read.
+So they are where other processes read: this one then only commits what they return.
 """
 
 import asyncio
@@ -12,23 +13,27 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from quipu.errors import Busy, InvalidDocument, OverBudget, QuipuError, Refused, TooLong, Unavailable
+from quipu.errors import Busy, OverBudget, QuipuError, Refused, TooLong, Unavailable
 from quipu.ingest.chunkers.semantic import sentence_similarities
 from quipu.ingest.documents import (
     ChunkedDocument,
+    DocumentReader,
+    DocumentReading,
     IngestConfig,
     ParsedSource,
     chunk_document,
     content_hash,
+    failure_of,
     parse_document,
 )
 from quipu.ingest.extraction import ExtractionBatch, chunk_facts, extract_missing
+from quipu.ingest.spread import FinishedExtractor
 from quipu.ingest.workers import WorkerPool, lease_heartbeat
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure
-from quipu.model.document import DocumentStatus
+from quipu.model.document import DocumentStatus, SourceDocument
 from quipu.model.event import DocumentDone, EventSink, Progress
 from quipu.model.graph import Chunk
-from quipu.ports.ingest import ExtractionResult
+from quipu.ports.ingest import ExtractionResult, Extractor
 from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
@@ -55,15 +60,7 @@ class PipelineResult:
     stopped: QuipuError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _FailedJob:
-    """A job whose document could not be read; `is_final`: a parser says that it never can be, as it is."""
-
-    job: Job
-    error: str
-    is_final: bool = False
-
-
+_FailedJob = tuple[Job, DocumentReading]
 _ParsedJob = tuple[Job, ParsedSource]
 _ComparedJob = tuple[Job, ParsedSource, Sequence[float]]
 _ChunkedJob = tuple[Job, ChunkedDocument]
@@ -73,10 +70,11 @@ async def process_queue(store: Store, config: IngestConfig, result: PipelineResu
     """Process queued documents until none is left, and add to `result`. A document that cannot be read fails alone."""
     await store.update_jobs(DocumentStatus.QUEUED)  # what an earlier run could not give back because the index was busy
     run = _PipelineRun(store, config, result, on_event)
-    async with _job_leases(store), WorkerPool(config.extractor.n_ahead) as pool:
+    n_ahead = config.reader.n_ahead if config.reader else config.extractor.n_ahead
+    async with _job_leases(store), WorkerPool(n_ahead) as pool:
         while result.stopped is None:
             await pool.wait_for_room()
-            if jobs := await store.claim_jobs(min(MAX_JOBS, config.extractor.n_ahead or MAX_JOBS)):
+            if jobs := await store.claim_jobs(min(MAX_JOBS, n_ahead or MAX_JOBS)):
                 await run.process(jobs, pool)
             elif pool.is_idle:
                 break
@@ -97,15 +95,54 @@ class _PipelineRun:
         waiting = deque(job for job in jobs if job.source is not None)
         while waiting and self._result.stopped is None:
             await pool.wait_for_room()
+            if self._config.reader is not None:
+                self._start_reading(self._config.reader, waiting, pool)
+                continue
             try:
                 chunked, failed = await _parse_and_chunk_group(waiting, self._config)
             except (OverBudget, Unavailable) as error:  # of embedder or parser: the documents go back to the queue
                 self._result.stopped = self._result.stopped or error
                 return
-            still_claimed = await self._store.update_jobs(DocumentStatus.EXTRACTING, [job.id for job, _ in chunked])
-            chunked = [(job, document) for job, document in chunked if job.id in still_claimed]
+            chunked = await self._still_claimed(chunked)
             n_chunks = sum(len(document.chunks) for _, document in chunked)
-            pool.start(partial(self._extract_and_commit, chunked, failed), n_chunks)
+            pool.start(partial(self._extract_and_commit, chunked, failed, self._config.extractor), n_chunks)
+
+    async def _still_claimed(self, chunked: Sequence[_ChunkedJob]) -> list[_ChunkedJob]:
+        """Return the documents whose job nobody has replaced, and say of them that they are being extracted."""
+        job_ids = await self._store.update_jobs(DocumentStatus.EXTRACTING, [job.id for job, _ in chunked])
+        return [(job, document) for job, document in chunked if job.id in job_ids]
+
+    def _start_reading(self, reader: DocumentReader, waiting: deque[Job], pool: WorkerPool) -> None:
+        """Take jobs up to a few megabytes and start their reading; a group of full size counts as many documents."""
+        jobs: list[tuple[Job, SourceDocument]] = []
+        n_bytes = 0
+        while waiting and n_bytes < MAX_GROUP_BYTES:
+            job = waiting.popleft()
+            if job.source is not None:
+                jobs.append((job, job.source))
+                n_bytes += len(job.source.content)
+        pool.start(partial(self._read_and_commit, reader, jobs), max(len(jobs), n_bytes * MAX_JOBS // MAX_GROUP_BYTES))
+
+    async def _read_and_commit(
+        self, reader: DocumentReader, jobs: Sequence[tuple[Job, SourceDocument]], _on_finished: Callable[[int], None]
+    ) -> None:
+        """Have documents read by other processes, and commit them. Those that nobody could read now stay queued."""
+        readings = await asyncio.gather(*(reader.read(source) for _, source in jobs), return_exceptions=True)
+        chunked: list[_ChunkedJob] = []
+        failed: list[_FailedJob] = []
+        outcomes: dict[str, ExtractionResult] = {}
+        for (job, source), reading in zip(jobs, readings, strict=True):
+            if isinstance(reading, OverBudget | Unavailable):
+                self._result.stopped = self._result.stopped or reading
+            elif isinstance(reading, BaseException):
+                raise reading
+            elif reading.document is None:
+                failed.append((job, reading))
+            else:
+                chunked.append((job, replace(reading.document, source=source)))
+                outcomes |= reading.outcomes
+        extractor = FinishedExtractor(self._config.extractor, outcomes)
+        await self._extract_and_commit(await self._still_claimed(chunked), failed, extractor, lambda _: None)
 
     async def _remove(self, jobs: Sequence[Job]) -> None:
         if jobs:
@@ -115,30 +152,32 @@ class _PipelineRun:
                 self._on_event(DocumentDone(document_id=job.document_id, status="removed"))
 
     async def _extract_and_commit(
-        self, chunked: Sequence[_ChunkedJob], failed: Sequence[_FailedJob], on_finished: Callable[[int], None]
+        self,
+        chunked: Sequence[_ChunkedJob],
+        failed: Sequence[_FailedJob],
+        extractor: Extractor,
+        on_finished: Callable[[int], None],
     ) -> None:
         """Extract a group and commit the facts of its documents; a document without all outcomes stays queued."""
-        outcomes = await self._extract(chunked, on_finished)
+        outcomes = await self._extract(chunked, extractor, on_finished)
         complete = [
             (job, document)
             for job, document in chunked
             if all(chunk.input_hash in outcomes for chunk in document.chunks)
         ]
         facts = await asyncio.to_thread(_all_document_facts, complete, outcomes, self._config)
-        failures = [
-            JobFailure(job=failure.job.id, error=failure.error, is_final=failure.is_final) for failure in failed
-        ]
+        failures = [JobFailure(job=job.id, error=reading.error, is_final=reading.is_final) for job, reading in failed]
         committed = await self._store.commit(Delta(publish=facts, fail=failures))
         for document_facts in facts:
             if document_facts.id not in committed.superseded:
                 self._result.n_chunks += len(document_facts.chunks)
                 is_partial = any(chunk.chunk.error for chunk in document_facts.chunks)
                 self._report_done(document_facts.id, DocumentStatus.PARTIAL if is_partial else DocumentStatus.READY)
-        for failure in failed:
-            self._report_done(failure.job.document_id, DocumentStatus.FAILED, failure.error)
+        for job, reading in failed:
+            self._report_done(job.document_id, DocumentStatus.FAILED, reading.error)
 
     async def _extract(
-        self, chunked: Sequence[_ChunkedJob], on_finished: Callable[[int], None]
+        self, chunked: Sequence[_ChunkedJob], extractor: Extractor, on_finished: Callable[[int], None]
     ) -> Mapping[str, ExtractionResult]:
         """Return the outcomes by input hash: from cached replies, else from the extractor. A stop leaves some out."""
         result = self._result
@@ -154,7 +193,7 @@ class _PipelineRun:
 
         result.n_reused += await batch.reuse_replies(self._store, on_outcome)
         self._n_inputs += len(batch.missing)
-        stopped = await extract_missing(batch, self._store, self._config.extractor, on_outcome)
+        stopped = await extract_missing(batch, self._store, extractor, on_outcome)
         result.stopped = result.stopped or stopped
         result.n_extracted += batch.n_extracted
         result.n_reused += batch.n_equal
@@ -200,7 +239,7 @@ def _parse_group(waiting: deque[Job], config: IngestConfig) -> tuple[list[_Parse
         except Unavailable:  # of a server that parses: the documents go back to the queue
             raise
         except Exception as error:
-            failed.append(_FailedJob(job, _failure_message(error, "parser"), isinstance(error, InvalidDocument)))
+            failed.append((job, failure_of(error, "parser")))
         else:
             parsed.append((job, document))
             n_bytes_left -= max(0, len(document.parsed.text) - max(min_bytes, len(job.source.content)))
@@ -228,7 +267,7 @@ async def _compare_sentences(
                 compared += alone
                 failed += failed_alone
             else:
-                failed.append(_FailedJob(job, _failure_message(error, "embedder")))
+                failed.append((job, failure_of(error, "embedder")))
         return compared, failed
     return [(job, document, numbers) for (job, document), numbers in zip(parsed, similarities, strict=True)], []
 
@@ -240,17 +279,8 @@ def _chunk_group(compared: Sequence[_ComparedJob], config: IngestConfig) -> tupl
         try:
             chunked.append((job, chunk_document(document, similarities, config)))
         except Exception as error:
-            failed.append(_FailedJob(job, _failure_message(error, "chunker")))
+            failed.append((job, failure_of(error, "chunker")))
     return chunked, failed
-
-
-def _failure_message(error: Exception, component: str) -> str:
-    """Return why a document failed. A fault of a component fails one document and must not stop the others."""
-    if isinstance(error, QuipuError):
-        return str(error)
-    if isinstance(error, MemoryError):
-        return "There is not enough memory to read it. Free some memory, or split it into several files."
-    return f"The {component} failed: {type(error).__name__}: {error}. Leave the document out, and please report it."
 
 
 def _all_document_facts(

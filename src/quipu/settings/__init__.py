@@ -136,6 +136,11 @@ class Settings(QuerySettings):
     secrets: FilePath | None = Field(
         None, description="File of keys; by default secrets.toml in the current directory, else beside the index."
     )
+    engine: Literal["local", "ray"] = Field(
+        "local",
+        description="What reads and embeds documents; local: this process; ray: a Ray cluster (quipu-rag[ray]), by "
+        "local rules and models only: docs/scaling.md.",
+    )
     keep_originals: bool = Field(
         True, description="Keep the files that documents were read from, compressed; texts are always kept."
     )

@@ -154,6 +154,11 @@ def find_config(outer_folder: Path) -> Path | None:
     return next((file for folder in (Path(), outer_folder) if (file := folder / CONFIG_NAME).is_file()), None)
 
 
+def set_default_variable(name: str, value: str) -> None:
+    """Set a variable of the environment for a library that reads nothing else, unless the user has set it."""
+    os.environ.setdefault(name, value)
+
+
 def default_cache() -> Path:
     """Return the folder for files that can be made again, as the XDG Base Directory Specification has it."""
     cache = os.environ.get("XDG_CACHE_HOME", "")

@@ -33,6 +33,7 @@ from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 
 if TYPE_CHECKING:
+    from quipu.wiring.ray_cluster import RayCluster
     from quipu.wrap.meter import SpendingLedger
     from quipu.wrap.retry import RetryPolicy
 
@@ -117,7 +118,7 @@ async def open_engine(
         embedder = shared.embedder or await _open_embedder_of(settings, None if is_new else store)
         if is_new:
             if settings.folder:
-                _make_folder(settings.folder)
+                make_folder(settings.folder)
             await store.prepare(any_tokenizer=repair)
         if not repair:
             with suppress(Mismatch):  # operations that need the vectors raise it themselves
@@ -159,6 +160,9 @@ async def _components(
 ) -> Components:
     path = await _local_folder(settings, store)
     reading = _reading(settings)
+    cluster = _cluster(settings, embedder, extractor)
+    if cluster:
+        models = replace(models, closing=(*models.closing, cluster.close))
     ingest_config = IngestConfig(
         parse=reading.parse,
         parser_settings=reading.identities,
@@ -169,6 +173,7 @@ async def _components(
         chunking=settings.default_chunking,
         rules=settings.chunking,
         keep_originals=settings.keep_originals,
+        reader=cluster,
     )
     return Components(
         place=place(settings),
@@ -178,6 +183,7 @@ async def _components(
         vectors=LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below),
         topology=LocalTopologyIndex(path / TOPOLOGY_FOLDER),
         embedder=embedder,
+        bulk_embedder=cluster,
         ingest_config=ingest_config,
         make_query=settings.query,
         models=models,
@@ -195,6 +201,14 @@ async def _components(
     )
 
 
+def _cluster(settings: Settings, embedder: Embedder, extractor: Extractor) -> "RayCluster | None":
+    if settings.engine == "local":
+        return None
+    from quipu.wiring.ray_cluster import open_cluster  # noqa: PLC0415 - rarely needed
+
+    return open_cluster(settings, embedder, extractor.identity)
+
+
 @dataclass(frozen=True, slots=True)
 class _FileReading:
     """How files are parsed by the settings; `identities` says so for the media types that are not parsed as usual."""
@@ -204,10 +218,15 @@ class _FileReading:
     file_types: FileTypes = FILE_TYPES
 
 
+def parse_function(ocr_languages: str | None) -> Callable[[SourceDocument], ParsedDocument]:
+    """Return what parses documents in this process; `ocr_languages` are those of scanned pages, None: detected."""
+    return partial(parse_in_languages, ocr_languages) if ocr_languages else parse
+
+
 def _reading(settings: Settings) -> _FileReading:
     languages = settings.ocr_languages
     local = _FileReading(
-        partial(parse_in_languages, languages) if languages else parse,
+        parse_function(languages),
         dict.fromkeys(SCANNED, f"ocr_languages={languages}") if languages else {},
     )
     if settings.parser == "local":
@@ -225,7 +244,7 @@ def _reading(settings: Settings) -> _FileReading:
 
 async def _copy_index(settings: Settings, store: RelationalStore, folder: Path) -> CopiedIndex:
     """Copy the index into a new folder, and open the copy."""
-    await asyncio.to_thread(_make_folder, folder)
+    await asyncio.to_thread(make_folder, folder)
     await store.history.copy_to(folder / INDEX_FILE)
     copied = open_store(settings, folder)
     return CopiedIndex(
@@ -312,26 +331,6 @@ def place(settings: Settings) -> str:
     return str(settings.folder or settings.index)
 
 
-async def copy_index(source: Settings, target: Settings) -> int:
-    """Copy an index to where there is none, completely or not at all; return how many rows its tables have.
-
-    Raises NotFound where there is none to copy, InvalidInput where there is one in the other place, and Mismatch where
-    the first has another schema: it is only read.
-    """
-    if not await has_index(source):
-        raise NotFound(f"There is no index in {place(source)}.", remedy="Name one: a folder, or postgresql://…")
-    if await has_index(target):
-        raise InvalidInput(f"There is an index in {place(target)}.", remedy="Name another folder or workspace.")
-    if target.folder:
-        _make_folder(target.folder)
-    store, copy = open_store(source), open_store(target)
-    try:
-        return await store.copy_to(copy)
-    finally:
-        await store.close()
-        await copy.close()
-
-
 async def has_index(settings: Settings) -> bool:
     """Return whether there is an index where the settings say; nothing is created."""
     store = open_store(settings)
@@ -349,7 +348,7 @@ async def _is_in_place(settings: Settings, store: RelationalStore) -> bool:
 
 async def _local_folder(settings: Settings, store: RelationalStore) -> Path:
     """Return the folder of the files beside the index; for one in a database, it is named by the index's identity."""
-    return settings.folder or _make_folder(settings.cache_folder / await store.identity())
+    return settings.folder or make_folder(settings.cache_folder / await store.identity())
 
 
 async def open_embedder(settings: Settings, measured: tuple[str, int] | None = None) -> Embedder:
@@ -381,7 +380,8 @@ def make_analyzer(settings: Settings) -> Analyzer:
     return Analyzer(segment=segmenter.words, segmenter=segmenter.identity)
 
 
-def _make_folder(folder: Path) -> Path:
+def make_folder(folder: Path) -> Path:
+    """Create a folder unless it is there, and return it. Raises InvalidInput where it cannot be created."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Restoring: an index from an archive. Checking an archive needs no index."""
+"""Restoring and copying: an index from an archive, or from another index. Checking an archive needs no index."""
 
 import asyncio
 import shutil
@@ -13,7 +13,17 @@ from quipu.stores.relational.archive import ArchiveReader, OnRows, load_archive
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.stores.sqlite.replacement import remove_database, replace_database
 from quipu.text.words import Analyzer
-from quipu.wiring import INDEX_FILE, PAST_FOLDER, TOPOLOGY_FOLDER, VECTORS_FOLDER, make_analyzer
+from quipu.wiring import (
+    INDEX_FILE,
+    PAST_FOLDER,
+    TOPOLOGY_FOLDER,
+    VECTORS_FOLDER,
+    has_index,
+    make_analyzer,
+    make_folder,
+    open_store,
+    place,
+)
 
 
 async def restore_index(
@@ -61,6 +71,26 @@ async def restore_index(
         return summary
 
     return _with_file(await asyncio.to_thread(restore), file)
+
+
+async def copy_index(source: Settings, target: Settings) -> int:
+    """Copy an index to where there is none, completely or not at all; return how many rows its tables have.
+
+    Raises NotFound where there is none to copy, InvalidInput where there is one in the other place, and Mismatch where
+    the first has another schema: it is only read.
+    """
+    if not await has_index(source):
+        raise NotFound(f"There is no index in {place(source)}.", remedy="Name one: a folder, or postgresql://…")
+    if await has_index(target):
+        raise InvalidInput(f"There is an index in {place(target)}.", remedy="Name another folder or workspace.")
+    if target.folder:
+        make_folder(target.folder)
+    store, copy = open_store(source), open_store(target)
+    try:
+        return await store.copy_to(copy)
+    finally:
+        await store.close()
+        await copy.close()
 
 
 def restore_database(

@@ -92,6 +92,7 @@ def parse_chunking(**options: str | int | None) -> Chunking | None:
         r"quipu add minutes.md --chunker separator --chunk-separator '\n---\n'",
         "quipu add ./reports --dry-run --sample 20",
         "quipu add ./reports --budget 5.00",
+        "quipu add ./archive --engine ray",
         "quipu add ./reports --reread --dry-run",
         r"quipu add slides.pdf --chunker separator --chunk-separator '\f'",
     ),
@@ -110,6 +111,9 @@ def parse_chunking(**options: str | int | None) -> Chunking | None:
 @click.option(
     "--reread", is_flag=True, help="Also read unchanged documents again if another model or other settings read them."
 )
+@click.option(
+    "--engine", type=click.Choice(["local", "ray"]), help="What reads documents: this process, or a Ray cluster."
+)
 @no_model_option
 @budget_option
 @click.option("--dry-run", "is_dry", is_flag=True, help="Only estimate calls, tokens, cost and time; add nothing.")
@@ -126,6 +130,7 @@ def command(
     pairs: tuple[str, ...],
     root: Path | None,
     reread: bool,
+    engine: str | None,
     has_no_model: bool,
     budget: str | None,
     is_dry: bool,
@@ -139,8 +144,8 @@ def command(
     unchanged file is not read again, even if the model, ontology or glossary changed since; --reread reads it with the
     current settings. Chunking comes from the settings, from a rule in quipu.toml, or from the options here. With a
     language model, --dry-run estimates the cost, --budget stops the work before it costs more, and --no-model uses
-    local rules instead. The exit code is 1 if a document failed, the work stopped, or no chunk could be read; finished
-    documents stay in the index.
+    local rules instead. --engine ray reads and embeds on a Ray cluster, without language models. The exit code is 1 if
+    a document failed, the work stopped, or no chunk could be read; finished documents stay in the index.
     """
     if n_sample and not is_dry:
         raise click.UsageError("--sample needs --dry-run.")
@@ -159,7 +164,7 @@ def command(
         reread=reread,
     )
     _check(request)
-    settings = load_settings(has_no_model=has_no_model, budget=budget)
+    settings = load_settings(has_no_model=has_no_model, budget=budget, engine=engine)
     if is_dry:
         return _print_estimate(request, n_sample or 0, settings, is_quiet=is_quiet)
     with progress(is_quiet=is_quiet) as on_event:

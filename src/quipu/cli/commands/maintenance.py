@@ -131,7 +131,7 @@ def copy(source: str, target: str) -> None:
     and the same rankings. It is made of one snapshot, completely or not at all. Nothing is read or embedded again.
     """
     from quipu.settings import Settings
-    from quipu.wiring import copy_index
+    from quipu.wiring.restoring import copy_index
 
     n_rows = asyncio.run(copy_index(Settings(index=source), Settings(index=target)))
     emit({"rows": n_rows}, _render_copy)
