@@ -6,9 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import bindparam, select
+from sqlalchemy.engine.interfaces import CacheStats
 
 from quipu.settings import Settings
-from quipu.stores.sqlite.backend import is_index
+from quipu.stores.relational import schema
+from quipu.stores.sqlite.backend import SqliteBackend, is_index
 from quipu.wiring import open_engine
 
 
@@ -57,3 +60,18 @@ def test_what_is_no_database_is_no_index(tmp_path: Path) -> None:
     file.unlink()
     file.mkdir()
     assert not is_index(file)
+
+
+def test_a_statement_compiled_for_one_database_serves_another(tmp_path: Path) -> None:
+    statement = select(schema.meta.c.value).where(schema.meta.c.key == bindparam("a name that no other statement has"))
+    hits = []
+    for name in ("first", "second"):
+        backend = SqliteBackend(tmp_path / name, busy_timeout_s=1.0)
+        with backend.writing() as connection:
+            backend.create_tables(connection, schema.metadata)
+        for transaction in (backend.reading(), backend.viewing()):
+            with transaction as connection:
+                result = connection.execute(statement, {"a name that no other statement has": "schema"})
+                hits.append(result.context.cache_hit is CacheStats.CACHE_HIT)
+        backend.close()
+    assert hits == [False, True, True, True]

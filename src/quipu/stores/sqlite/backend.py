@@ -5,13 +5,29 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, MetaData, Select, Table, TableClause, create_engine, event, insert
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    MetaData,
+    Select,
+    Table,
+    TableClause,
+    create_engine,
+    create_mock_engine,
+    event,
+    insert,
+)
+from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.util import LRUCache
 
 from quipu.errors import Busy, Corrupt, InvalidInput, Unavailable
 
@@ -23,6 +39,22 @@ _MAPPED_BYTES = 2_147_418_112
 _INDEX_VALUES = "SELECT count(*) FROM meta WHERE key IN ('schema', 'tokenizer')"
 
 _CLOCK = "SELECT (julianday('now') - 2440587.5) * 86400.0"  # 2440587.5: 1970-01-01 as a Julian day
+_MAX_COMPILED = 1_000  # statements: more than there are in this package
+
+
+class SharedDialect(SQLiteDialect_pysqlite):
+    """SQLite's SQL. All are equal, so what is compiled for one database serves every other one of this process."""
+
+    supports_statement_cache = True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SharedDialect)
+
+    def __hash__(self) -> int:
+        return hash(SharedDialect)
+
+
+registry.register("sqlite.shared", __name__, SharedDialect.__name__)
 
 
 class SqliteBackend:
@@ -85,7 +117,8 @@ class SqliteBackend:
 
     def create_tables(self, connection: Connection, metadata: MetaData) -> None:
         """Make the tables."""
-        metadata.create_all(connection, checkfirst=False)
+        for statement in _table_statements(metadata):
+            connection.exec_driver_sql(statement)
 
     def empty_log(self) -> bool:
         """Copy the write-ahead log into the file and truncate it; return False if a reader or writer blocks this."""
@@ -193,11 +226,12 @@ def _engine(
     query = {"immutable": "1", "uri": "true"} if is_fixed else {}
     engine = create_engine(
         # A path is no URL: "?" and "%20" are letters in it.
-        URL.create("sqlite", database=f"file:{quote(str(path))}" if is_fixed else str(path), query=query),
+        URL.create("sqlite+shared", database=f"file:{quote(str(path))}" if is_fixed else str(path), query=query),
         connect_args={"check_same_thread": False, "timeout": wait_s, "isolation_level": None},
         pool_size=8,
         pool_use_lifo=True,  # the connection used last has its pages in memory
         max_overflow=-1,
+        execution_options={"compiled_cache": _compiled_statements()},
     )
 
     @event.listens_for(engine, "connect")
@@ -219,6 +253,22 @@ def _engine(
         check_in_place()
 
     return engine
+
+
+@cache
+def _compiled_statements() -> LRUCache[Any, Any]:
+    """Return the statements that any engine has compiled, which takes longer than most take to run."""
+    return LRUCache(_MAX_COMPILED)
+
+
+@cache
+def _table_statements(metadata: MetaData) -> tuple[str, ...]:
+    """Return the statements that make the tables and their indexes."""
+    statements: list[str] = []
+    dialect = SharedDialect()
+    engine = create_mock_engine("sqlite://", lambda sql, *_, **__: statements.append(str(sql.compile(dialect=dialect))))
+    metadata.create_all(engine, checkfirst=False)
+    return tuple(statements)
 
 
 def _use_log(connection: sqlite3.Connection, wait_s: float) -> None:
