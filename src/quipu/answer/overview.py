@@ -159,4 +159,4 @@ def _sentences(passage: PassageText) -> Iterator[Quote]:
 
 
 def _quote(passage: PassageText, span: Span) -> Quote:
-    return Quote(passage=passage, spans=(span,), mark=span, score=1.0, cover=1.0)
+    return Quote(passage=passage, spans=(span,), mark=span, score=1.0)

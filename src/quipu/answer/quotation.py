@@ -8,25 +8,25 @@ brings its header, a heading what stands under it. A question for a list gets th
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from quipu.answer.list_quotes import best_list
 from quipu.answer.passage_text import PassageText, Span, read_passage
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart
 from quipu.answer.sentence_scores import (
-    PAIR_WEIGHT,
     WEIGHTS,
+    HeldWords,
     ScoredSentence,
     ScoreWeights,
     WordFinder,
     bm25,
+    held_words,
     prose_share,
     score_sentences,
     sentence_bounds,
 )
 from quipu.answer.text_blocks import BlockKind, TextBlock, block_below, ends_sentence, open_fence, rule_below
 from quipu.model.graph import Chunk
-from quipu.text.unicode import is_unspaced
 
 MAX_LEAD_CHARS = 200
 MAX_HEADER_CHARS = 600  # of the row that names the columns of a table: without it a row says nothing
@@ -61,9 +61,8 @@ LIMITS = QuoteLimits()
 class Quote:
     """Characters of a passage that are quoted, in order, and the best sentence among them (`mark`).
 
-    Between two spans text is left out. `header` is the header of the table if it stands in an earlier chunk. `cover` is
-    the share of the question's distinct words that the quote, its headings and the title of its document hold,
-    `n_words` is their number.
+    Between two spans text is left out. `header` is the header of the table if it stands in an earlier chunk. `held` are
+    the words of the question that it holds.
     """
 
     passage: PassageText
@@ -71,8 +70,7 @@ class Quote:
     mark: Span
     score: float
     header: str = ""
-    cover: float = 0.0
-    n_words: float = 0.0
+    held: HeldWords = field(default_factory=HeldWords)
 
     @property
     def text(self) -> str:
@@ -138,8 +136,16 @@ class Quote:
     @property
     def has_code(self) -> bool:
         """Whether it shows code."""
-        code_blocks = [block for block in self.passage.blocks if block.kind is BlockKind.CODE]
-        return any(start < block.end and block.start < end for block in code_blocks for start, end in self.spans)
+        return self._n_blocks(BlockKind.CODE) > 0
+
+    @property
+    def n_items(self) -> int:
+        """The number of list items and table rows that it shows."""
+        return self._n_blocks(BlockKind.ITEM, BlockKind.ROW)
+
+    def _n_blocks(self, *kinds: BlockKind) -> int:
+        blocks = [block for block in self.passage.blocks if block.kind in kinds]
+        return sum(any(start < block.end and block.start < end for start, end in self.spans) for block in blocks)
 
     def overlaps(self, other: "Quote") -> bool:
         """Return whether another quote shows the same text, or text of the same place of the document."""
@@ -164,8 +170,12 @@ def choose_quotes(
     passages_by_part: Sequence[Sequence[PassageText]],
     weights: ScoreWeights = WEIGHTS,
     limits: QuoteLimits = LIMITS,
+    subject: str = "",
 ) -> list[Quote]:
-    """Return the quotes that answer a question, those of its first part first; no two show the same text."""
+    """Return the quotes that answer a question, those of its first part first; no two show the same text.
+
+    `subject` is the name that the question is about, if it has just one.
+    """
     parts = list(zip(question.parts, passages_by_part, strict=True))
     n_parts = len(parts)
     if n_parts > 1:
@@ -176,17 +186,15 @@ def choose_quotes(
         for quote in _quotes_of_part(part, question, passages, weights, limits):
             is_new = not any(quote.overlaps(other) for other in quotes)
             if is_new and sum(len(other.text) for other in (*quotes, quote)) <= limits.total:
-                quotes.append(_with_cover(quote, part))
+                quotes.append(_with_words(quote, part, subject))
     return quotes
 
 
-def _with_cover(quote: Quote, part: QuestionPart) -> Quote:
-    """Return a quote with how many words of its part of the question it covers."""
+def _with_words(quote: Quote, part: QuestionPart, subject: str) -> Quote:
+    """Return a quote with the words of its part of the question that it holds."""
     chunk = quote.passage.chunk
-    finder = WordFinder(part)
-    terms = finder.terms_in(" ".join((quote.text, chunk.title, chunk.document_id, *chunk.headings)))
-    n_words = sum(PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in terms)
-    return replace(quote, cover=len(terms) / max(1, len(finder.terms)), n_words=n_words)
+    text, title = " ".join((quote.text, *chunk.headings)), f"{chunk.title} {chunk.document_id}"
+    return replace(quote, held=held_words(part, text, title, subject))
 
 
 def best_snippets(text: str, chunks: Sequence[Chunk]) -> list[Span]:

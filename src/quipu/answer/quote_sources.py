@@ -52,7 +52,7 @@ class QuoteSources:
     holds their neighbours, and every chunk of `whole_documents`. `document` are the chunks of the document an overview
     is about, `names` the entities it mentions most; `groups` are those of all documents, where it is about all of them.
     `text_score` is the full-text score of the best passage over ln(2 + n) of the n chunks of the index: its rare words,
-    whatever the index's size.
+    whatever the index's size. `subject` is the one name of an entity in the question, "" where it has none or several.
     """
 
     question: AnalysedQuestion
@@ -64,6 +64,7 @@ class QuoteSources:
     groups: tuple[DocumentGroup, ...] = ()
     n_documents: int = 0
     text_score: float = 0.0
+    subject: str = ""
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield every chunk that may be quoted, some more than once."""
@@ -107,9 +108,16 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
         question=question,
         ranked=tuple(map(tuple, ranked)),
         text_score=best_text_score / math.log(2 + n_chunks),
+        subject=_subject(evidence),
         chunk_by_place={(chunk.document_id, chunk.ordinal): chunk for chunk in near},
         whole_documents=frozenset(cut),
     )
+
+
+def _subject(evidence: Evidence) -> str:
+    """Return the only name that a search found in the question; "" where there is none, or more than one."""
+    names = {seed.text for seed in evidence.seeds if seed.kind == "name"}
+    return names.pop() if len(names) == 1 else ""
 
 
 async def _documents_with_cut_tables(question: AnalysedQuestion, near: Sequence[Chunk], view: ReadView) -> list[str]:

@@ -7,8 +7,9 @@ makes overviews. Here they become a text with citations. Quotes are numbered fro
 from collections.abc import Iterator, Sequence
 
 from quipu.answer.answer_input import AnswerDraft, AnswerInput, quotable_passages
+from quipu.answer.list_quotes import MIN_ITEMS
 from quipu.answer.overview import OverviewPart, overview_parts
-from quipu.answer.question_kind import QuestionKind
+from quipu.answer.question_kind import AnalysedQuestion, QuestionKind
 from quipu.answer.quotation import Quote, choose_quotes
 from quipu.answer.quote_sources import QuoteSources
 from quipu.answer.table_answer import TableAnswer, compute_table_answer
@@ -41,19 +42,23 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
         if parts:
             return _draft(parts, answer_input, is_supported=True, trace_notes=("read as a question for an overview",))
         return AnswerDraft(text=_nothing_found(query, answer_input), generator=EXTRACTIVE)
-    quotes = choose_quotes(sources.question, sources.passages()) if quotable_passages(answer_input) else []
+    passages = sources.passages() if quotable_passages(answer_input) else []
+    quotes = choose_quotes(sources.question, passages, subject=sources.subject) if passages else []
     if computed := _computed(sources):
         others = [OverviewPart(quote=quote) for quote in quotes if not quote.overlaps(computed.quote)]
         parts = [OverviewPart(label=f"{computed.text}\n", quote=computed.quote), *others]
         return _draft(parts, answer_input, is_supported=True, trace_notes=("computed over the cells of a table",))
-    cover = max((quote.cover for quote in quotes), default=0.0)
-    n_words = max((quote.n_words for quote in quotes), default=0.0)
+    cover = max((quote.held.share for quote in quotes), default=0.0)
+    n_words = max((quote.held.n_words for quote in quotes), default=0.0)
     evidence = cover + max(TEXT_SCORE_WEIGHT * sources.text_score, WORD_WEIGHT * n_words)
-    notes = (
+    notes: tuple[str, ...] = (
         f"read as a question of the kind '{sources.question.kind}'",
         f"the best quote and its title hold {cover:.0%} of its words: evidence {evidence:.2f}, needed {MIN_EVIDENCE}",
     )
-    if quotes and evidence >= MIN_EVIDENCE:
+    only_subject = _hold_only_subject(sources.question, quotes)
+    if only_subject:
+        notes += ("the quotes hold nothing of the question but its subject",)
+    if quotes and evidence >= MIN_EVIDENCE and not only_subject:
         return _draft(
             [OverviewPart(quote=quote) for quote in quotes], answer_input, is_supported=True, trace_notes=notes
         )
@@ -62,6 +67,17 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
         return AnswerDraft(text=nothing, generator=EXTRACTIVE, trace_notes=notes)
     closest = [OverviewPart(label=f"{nothing} {CLOSEST}"), OverviewPart(quote=quotes[0])]
     return _draft(closest, answer_input, is_supported=False, trace_notes=notes)
+
+
+def _hold_only_subject(question: AnalysedQuestion, quotes: Sequence[Quote]) -> bool:
+    """Return whether no quote says more of what is asked than its subject.
+
+    The first paragraph about a term defines it, and a list is of what is asked for, without its words.
+    """
+    if len(question.parts) > 1 or question.kind is QuestionKind.DEFINITION:
+        return False
+    lists = (quote for quote in quotes if question.kind is QuestionKind.LIST and quote.n_items >= MIN_ITEMS)
+    return not any(lists) and all(quote.held.only_subject for quote in quotes)
 
 
 def _computed(sources: QuoteSources) -> TableAnswer | None:

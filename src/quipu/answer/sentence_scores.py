@@ -9,7 +9,7 @@ answer: a definition of the term, a number or time, code for a how-to.
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,6 +21,7 @@ from quipu.text.sentences import sentence_spans
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS, content_terms_of, fold_accents, stem
 
+LIGHT_WORD_WEIGHT = 0.5  # in the share of words that a quote holds
 PAIR_WEIGHT = 0.5  # of a pair of characters: a word of n characters has n - 1 pairs
 MAX_SENTENCE_CHARS = 280  # a longer sentence is scored in pieces
 K1, B = 1.2, 0.75  # of BM25
@@ -102,6 +103,73 @@ class WordFinder:
     def terms_in(self, text: str) -> frozenset[str]:
         """Return the words of the question that a text holds."""
         return frozenset(term for _, term in self.find(text))
+
+
+# Words that ask more than they name: a text may answer without them.
+_LIGHT_WORDS = frozenset(
+    content_terms_of(
+        "use used contain include included consist have belong make made get got give given take work find need needed "
+        "want exist happen possible way ways thing kind type sort avoid "
+        "используется использует содержит включает нужно нужен можно нельзя делать сделать существует находится"
+    )
+)
+_LIGHT_CHARACTERS = re.compile("[不没应该使需要可以里候时请您你我他它]")
+_FULL_NAME = re.compile(r"\b[A-ZА-ЯЁ][^\W\d_]+ [A-ZА-ЯЁ][^\W\d_]+")
+_AUTHOR_WORDS = re.compile(
+    r"\b(?:author|wr[oi]t|creat|develop|found|invent|design|start|built|made|автор|напис|созда|разраб|изобр|основа|придум)\w*"
+    "|作者|编写|撰写|创始|创建|创立|开发|发明|推出|设计",
+    re.IGNORECASE,
+)
+_CREDIT = re.compile(
+    r"\bby [A-Z]|\b[Aa]uthors?\b|\bwork of\b"
+    r"|\b[A-Z]\w+ (?:wrote|created|developed|founded|invented|designed|built|started|made)\b"
+    r"|\b(?:[Аа]втор|[Нн]аписа[лн]|[Сс]озда(?:л|н|тел)|[Рр]азработ(?:ал|ан|чик)|[Ии]зобр[её](?:л|т)|[Оо]снова(?:л|н|тел)|[Пп]ридума)"
+    r"|作者|创始人|由.{1,20}(?:编写|撰写|创建|创立|开发|发明|推出|设计)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldWords:
+    """The words of a question that a quote, its headings or the title of its document hold.
+
+    `share` is theirs of the distinct words, light words ("use", "contain") at half. With `only_subject` they are just
+    those of the title and of the name that the question is about, although it has others: any passage about that
+    subject would hold as much. A title with the full name of another answers "Who …?", though.
+    """
+
+    share: float = 0.0
+    n_words: float = 0.0
+    only_subject: bool = False
+
+
+def held_words(part: QuestionPart, text: str, title: str, subject: str) -> HeldWords:
+    """Return the words of a part of a question in a quoted text and in the title of its document."""
+    finder = WordFinder(part)
+    in_title, in_text = finder.terms_in(title), finder.terms_in(text) | _author_terms(part, finder, text)
+    terms = in_title | in_text
+    predicate = frozenset(term for term in finder.terms if not _is_light(term)) - in_title - finder.terms_in(subject)
+    names = _FULL_NAME.findall(title) if part.answer_type is AnswerType.PERSON else ()
+    is_who_in_title = not all(map(finder.terms_in, names))
+    return HeldWords(
+        share=_weight(terms) / (_weight(finder.terms) or 1.0),
+        n_words=sum(PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in terms),
+        only_subject=bool(predicate) and not predicate & in_text and not is_who_in_title,
+    )
+
+
+def _author_terms(part: QuestionPart, finder: WordFinder, text: str) -> frozenset[str]:
+    """Return the words of a question for an author ("wrote", "inventor") if a text says by whom something was made."""
+    if part.answer_type is not AnswerType.PERSON and "author" not in part.words:
+        return frozenset()
+    return finder.terms_in(" ".join(_AUTHOR_WORDS.findall(part.words))) if _CREDIT.search(text) else frozenset()
+
+
+def _weight(terms: Iterable[str]) -> float:
+    return sum(LIGHT_WORD_WEIGHT if _is_light(term) else 1.0 for term in terms)
+
+
+def _is_light(term: str) -> bool:
+    return term in _LIGHT_WORDS or (is_unspaced(term[0]) and _LIGHT_CHARACTERS.search(term) is not None)
 
 
 def bm25(finder: WordFinder, text: str, n_chars: int) -> float:

@@ -306,9 +306,7 @@ def _answer(table: CellTable, rows: Sequence[int], text: str, question: str) -> 
             spans.append((start, end))
     mark = (spans[1][0], spans[-1][1])
     text = "\n\n".join(filter(None, (text, table.caption)))
-    return TableAnswer(
-        text=text, quote=Quote(passage=table.passage, spans=tuple(spans), mark=mark, score=1.0, cover=1.0)
-    )
+    return TableAnswer(text=text, quote=Quote(passage=table.passage, spans=tuple(spans), mark=mark, score=1.0))
 
 
 def _language_of(question: str) -> int:

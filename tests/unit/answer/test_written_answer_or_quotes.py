@@ -68,6 +68,42 @@ async def test_the_number_of_a_quote_that_ends_in_a_table_is_no_cell_of_it(libra
     assert answer.text.endswith("| salt | 4 kg |\n\n[1]")
 
 
+@pytest.mark.parametrize(
+    ("question", "is_supported"),
+    [
+        ("What does the check valve do?", True),
+        ("What does the check valve contain?", True),  # asks for nothing else
+        ("Who invented the check valve?", True),  # "by Frank Bramah" credits somebody
+        ("What are the parts of the check valve?", True),  # a list needs none of its words
+        ("How heavy is the check valve?", False),
+        ("In which colours is the check valve sold?", False),
+    ],
+)
+async def test_quotes_that_hold_only_the_subject_of_a_question_do_not_answer_it(
+    library: Library, question: str, is_supported: bool
+) -> None:
+    text = (
+        "The check valve lets water pass one way only, and was first built by Frank Bramah.\n\n- body\n- disc\n- spring"
+    )
+    await library.publish(page("Check valve", text, names={"Check valve": "Artifact"}), EMPTY_PAGE, PAGE)
+    answer = await _ask(library, Query(text=question))
+    assert answer.is_supported is is_supported
+    assert ("the quotes hold nothing of the question but its subject" in answer.trace.notes) is not is_supported
+    assert "check valve" in answer.text  # shown as the closest quote
+
+
+@pytest.mark.parametrize(
+    ("question", "is_supported"), [("Who reopened the Silk Road?", True), ("When was the Silk Road paved?", False)]
+)
+async def test_a_title_that_names_somebody_beside_the_subject_answers_who_did_it(
+    library: Library, question: str, is_supported: bool
+) -> None:
+    text = "The Silk Road had been closed to salt."
+    await library.publish(page("Marco Polo and the Silk Road", text, names={"Silk Road": "Location"}), EMPTY_PAGE)
+    answer = await _ask(library, Query(text=question))
+    assert answer.is_supported is is_supported
+
+
 async def test_the_trace_tells_the_way(library: Library) -> None:
     await library.publish(PAGE, EMPTY_PAGE)
     answer = await _ask(library, Query(text="Where was Marco Polo born?", budget=Budget(relations=0)))
