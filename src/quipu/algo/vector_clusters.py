@@ -101,7 +101,7 @@ def check_gaussian_mixture() -> None:
 
 def _gaussian_mixture_class() -> Any:
     try:
-        from sklearn.mixture import GaussianMixture  # noqa: PLC0415 - optional driver
+        from sklearn.mixture import GaussianMixture
     except ImportError as error:
         raise _not_installed(f" ({error})") from error
     return GaussianMixture

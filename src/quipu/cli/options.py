@@ -209,7 +209,6 @@ class Opener(Protocol):
 
     def __call__(self, settings: "Settings", *, create: bool, repair: bool) -> Awaitable["Quipu"]:
         """Return the engine; `create` makes an index where there is none, `repair` opens one that does not match."""
-        ...
 
 
 def load_settings(*, has_no_model: bool = False, **arguments: "SettingValue") -> "Settings":

@@ -115,15 +115,12 @@ class TextMaker(Protocol[KeyT, InputT, TextT]):
 
     async def read(self, keys: Sequence[KeyT], /) -> Sequence[tuple[KeyT, InputT]]:
         """Return the inputs of the texts with these keys, without the keys that need no text any more."""
-        ...
 
     async def write(self, key: KeyT, inputs: InputT, /) -> TextT:
         """Return the text with a key. Raises a QuipuError if it cannot be written."""
-        ...
 
     def to_delta(self, texts: Sequence[TextT], /) -> Delta:
         """Return the change of the store that records these texts."""
-        ...
 
 
 class TextGeneration(Generic[KeyT, InputT, TextT]):

@@ -159,7 +159,7 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups):
         Documents are read and cut, but nothing is added. With `n_sample`, the model first reads that many chunks, which
         is paid for; the replies are cached. `options` are `chunking` and `reread`, as in `add`.
         """
-        from quipu.engine.estimation import estimate_add  # noqa: PLC0415 - takes time, and is rarely needed
+        from quipu.engine.estimation import estimate_add
 
         meter = self._components.models.meter.child()
         components, on_event = self._components.metered_by(meter), meter.counting(on_event)
@@ -180,7 +180,7 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups):
         and `n_compare`, the number of other chunks to compare on (2). With `dry_run=True` no model is asked, and the
         result holds the cost.
         """
-        from quipu.engine.tuning import SampleSizes, tune  # noqa: PLC0415 - takes time, and is rarely needed
+        from quipu.engine.tuning import SampleSizes, tune
 
         documents = collect_sources(sources, self._components, root, None) if sources else None
         return await tune(documents, SampleSizes.of(sizes), self._components, on_event)
@@ -189,7 +189,7 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups):
         self,
         text: str,
         *,
-        id: str | None = None,  # noqa: A002 - the word every caller expects
+        id: str | None = None,
         title: str = "",
         metadata: Metadata | None = None,
         media_type: str = "text/markdown",

@@ -240,7 +240,6 @@ class _CountedLLM:
 
     @property
     def identity(self) -> str:
-        """The identity of the model."""
         return self._llm.identity
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:

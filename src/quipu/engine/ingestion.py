@@ -271,7 +271,7 @@ async def _read_sources(sources: Sequence[GraphSource], name: str) -> ImportedGr
 
     Raises NotFound for a missing path, and InvalidInput with the place for what cannot be read.
     """
-    from quipu.ingest.graph_import import custom_graph_from, read_graph  # noqa: PLC0415 - takes time, rarely needed
+    from quipu.ingest.graph_import import custom_graph_from, read_graph
 
     if len(sources) == 1 and isinstance(sources[0], ImportedGraph):
         return sources[0]
@@ -283,7 +283,7 @@ async def _read_sources(sources: Sequence[GraphSource], name: str) -> ImportedGr
 
 async def _plan(graph: ImportedGraph, run: IngestRun) -> ImportResult:
     """Return what importing a graph would do; nothing is added."""
-    from quipu.ingest.graph_import.documents import survey_documents  # noqa: PLC0415
+    from quipu.ingest.graph_import.documents import survey_documents
 
     components = run.components
     counts = await survey_documents(graph, components.store, components.ingest_config)
@@ -304,12 +304,12 @@ async def _import_graph(
     Raises InvalidInput where communities come without documents and none of their entities is in the index, and
     Mismatch where the vectors of the index come from another embedder.
     """
-    from quipu.derive.imported_communities import (  # noqa: PLC0415 - takes time, and is rarely needed
+    from quipu.derive.imported_communities import (
         CommunityImportResult,
         import_communities,
         is_imported,
     )
-    from quipu.ingest.graph_import.documents import import_documents  # noqa: PLC0415
+    from quipu.ingest.graph_import.documents import import_documents
 
     components = run.components
     await components.store.set_embedder(components.embedder.identity, components.embedder.dimension)

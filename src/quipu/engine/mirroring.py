@@ -112,7 +112,7 @@ class _FolderFiles:
             specs = () if folder == self._folder else self._specs_above(folder.parent)
             with suppress(FileNotFoundError, NotADirectoryError):
                 lines = (folder / IGNORE_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
-                from pathspec import GitIgnoreSpec  # noqa: PLC0415 - rarely needed
+                from pathspec import GitIgnoreSpec
 
                 specs = (*specs, (folder, GitIgnoreSpec.from_lines(lines)))
             self._specs[folder] = specs
@@ -332,7 +332,7 @@ class Mirrors:
         it.
         """
         try:
-            from watchfiles import awatch  # noqa: PLC0415 - an extra
+            from watchfiles import awatch
         except ImportError:
             raise Unavailable(
                 "Watching a folder needs watchfiles.", remedy='Install it: pip install "quipu-rag[watch]"'

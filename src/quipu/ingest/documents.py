@@ -51,15 +51,12 @@ class DocumentReader(Protocol):
     @property
     def n_ahead(self) -> int:
         """How many documents should be in progress at any time."""
-        ...
 
     async def check(self) -> None:
         """Raise Unavailable or InvalidInput, with the remedy, if documents cannot be read with this configuration."""
-        ...
 
     async def read(self, source: SourceDocument) -> DocumentReading:
         """Return what `ingest.spread.read_completely` returns. Raises Unavailable if no document can be read now."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,11 +55,9 @@ class FileChoice(Protocol):
 
     def ignores(self, path: Path) -> bool:
         """Return whether a file or folder in a folder is left out."""
-        ...
 
     def wants(self, file: Path, document_id: str) -> bool:
         """Return whether a file, the source of this document, is read."""
-        ...
 
 
 FoundSource = SourceDocument | UnreadableSource | SkippedFiles
@@ -95,7 +93,7 @@ def find_sources(
 
 def text_source(
     text: str,
-    id: str | None = None,  # noqa: A002
+    id: str | None = None,
     *,
     title: str = "",
     metadata: Metadata | None = None,

@@ -71,21 +71,17 @@ class FinishedExtractor:
 
     @property
     def identity(self) -> str:
-        """The identity of the extractor that read."""
         return self.extractor.identity
 
     @property
     def description(self) -> str:
-        """The description of the extractor that read."""
         return self.extractor.description
 
     @property
     def n_ahead(self) -> int:
-        """0: nothing is waited for."""
         return 0
 
     def n_tokens_sent(self, _chunk: ChunkInput) -> int:
-        """Return 0, because no model is called."""
         return 0
 
     async def check(self) -> None:

@@ -29,7 +29,7 @@ class HaystackRetriever:
         *,
         strategy: str | None = None,
         top_k: int | None = None,
-        filter: Filter | None = None,  # noqa: A002 - the option of a question has this name
+        filter: Filter | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self._index = index

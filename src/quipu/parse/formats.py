@@ -45,7 +45,6 @@ class Format:
 
     @property
     def media_types(self) -> frozenset[str]:
-        """The media types of the format."""
         return frozenset(media_type for media_type, _ in self.types)
 
     def parse(self, source: SourceDocument) -> ParsedDocument:

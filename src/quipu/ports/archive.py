@@ -40,4 +40,3 @@ class ArchiveStore(Protocol):
 
     def archive(self, created_at: str) -> AsyncGenerator[ArchivePiece, None]:
         """Yield the archive of one snapshot in pieces, while others write. `created_at` is the time to note in it."""
-        ...

@@ -58,30 +58,24 @@ class ConversationStore(Protocol):
         replaced after its revision, or an earlier answer was deleted, the exchange is saved without its answer. Raises
         NotFound for an unknown conversation, and InvalidInput beyond a limit.
         """
-        ...
 
     async def conversations(self, owner: str | None, cursor: str = "", k: int = 50) -> list[SavedConversation]:
         """Return k conversations of an owner (None: of all), the last changed first, after those before the cursor.
 
         The cursor is the `updated_at` of a conversation, a space and its `id`. Raises InvalidInput for another text.
         """
-        ...
 
     async def conversation(self, conversation_id: str, n_last: int | None = None) -> ConversationDetails | None:
         """Return a conversation with its exchanges in order, all or the last ones; None if there is none."""
-        ...
 
     async def count_answers(self, documents: Sequence[str]) -> int:
         """Return how many answers would be deleted if these documents were removed."""
-        ...
 
     async def rename_conversation(self, conversation_id: str, title: str) -> bool:
         """Give a conversation another title; return whether there is one."""
-        ...
 
     async def delete_conversation(self, conversation_id: str) -> bool:
         """Delete a conversation, and its text from the files; return whether there was one."""
-        ...
 
 
 def unknown_conversation(conversation_id: str) -> NotFound:

@@ -119,7 +119,6 @@ class DerivationView(Protocol):
 
     async def ids(self, kind: NodeKind, numbers: Sequence[int]) -> dict[int, str]:
         """Return the entity key or the chunk id of each of these numbers."""
-        ...
 
     async def title_entities(self, chunks: Sequence[int]) -> dict[int, int]:
         """Return the number of the entity that the title of each chunk's document names, all by number.
@@ -127,11 +126,9 @@ class DerivationView(Protocol):
         A bracket at the end of a title, as in "Solaris (novel)", may be missing in the name. Chunks whose title names
         no entity are left out.
         """
-        ...
 
     async def entity_types(self) -> EntityTypes:
         """Return all entities of the view with their types; under a filter, the types by the allowed mentions."""
-        ...
 
     async def graph_rows(self, changed: ChangeSet | None = None) -> GraphRows:
         """Return places, occurrences and statements of all chunks, and all synonyms; the filter does not apply.
@@ -139,23 +136,18 @@ class DerivationView(Protocol):
         With `changed`, return only current rows: the places, occurrences and statements of changed chunks, the
         occurrences of changed entities in all chunks, and the synonyms of changed entities.
         """
-        ...
 
     async def alias_rows(self) -> AliasRows:
         """Return how often the allowed chunks name entities by the aliases that allowed chunks state."""
-        ...
 
     async def changes_since(self, revision: int) -> ChangeSet | None:
         """Return what commits after `revision` changed; None if the log does not go back so far (read all then)."""
-        ...
 
     async def derivations(self) -> Mapping[str, DerivationRecord]:
         """Return the record of each derivation that is kept up to date, by name."""
-        ...
 
     async def derivation_counts(self, derivation: str) -> DerivationCounts:
         """Return the counts of "names", "synonyms", "sentences", "communities" or "hierarchy", whatever the filter."""
-        ...
 
     async def pending(self, derivation: str, limit: int | None = None, *, not_by: str = "") -> list[str]:
         """Return the ids of what a derivation has not processed yet, at most `limit`; the filter does not apply.
@@ -165,11 +157,9 @@ class DerivationView(Protocol):
         "sentences": chunks that are not split. "reports" and "hierarchy": communities, or aggregates, without a report
         of their present content, highest level first, then by id; a report by the model `not_by` does not count.
         """
-        ...
 
     async def sentences(self, chunk_ids: Sequence[str]) -> dict[str, list[Sentence]]:
         """Return the sentences of these chunks, in order; a chunk that is not split yet is left out."""
-        ...
 
     async def clusters(
         self,
@@ -185,14 +175,12 @@ class DerivationView(Protocol):
         id; an entity added since the last partition has none. Under a filter, members are the allowed ones, and a
         cluster without any allowed entity is left out.
         """
-        ...
 
     async def cluster_documents(self, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """Return the documents that mention an entity of each of these clusters or below it, ordered by id.
 
         The filter does not apply.
         """
-        ...
 
     async def cluster_reports(self, ids: Sequence[str], *, with_text: bool = True) -> list[ClusterReport]:
         """Return the reports of these clusters, in the given order; clusters without a report are left out.
@@ -200,11 +188,9 @@ class DerivationView(Protocol):
         Under a filter, a report is left out unless the allowed chunks alone would have been its input. Without text,
         title, summary, findings and chunks are empty, which is much quicker for many reports.
         """
-        ...
 
     async def cluster_relations(self, ids: Sequence[str] | None = None, *, by: str = "") -> list[ClusterRelation]:
         """Return the relations with both ends among these clusters (None: all), ordered by ends.
 
         With `by`, only those by this model. Under a filter, the reports of both ends must be readable.
         """
-        ...

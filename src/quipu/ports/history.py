@@ -35,7 +35,6 @@ class HistoryStore(Protocol):
     @property
     def is_kept(self) -> bool:
         """Whether commits of this store keep what they replace and remove."""
-        ...
 
     async def versions(
         self, documents: Sequence[str] | None = None, *, before: str = "", k: int | None = None, after: str = ""
@@ -45,23 +44,18 @@ class HistoryStore(Protocol):
         With `before`, only those that had ended before this date (ISO 8601, a moment in UTC or the beginning of one).
         With `k`, a page of so many; `after` is the `cursor` of the last version of the page before.
         """
-        ...
 
     async def drop(self, *, before: str = "") -> int:
         """Delete earlier versions, with `before` as in `versions`; return how many."""
-        ...
 
     async def rewind_to(self, as_of: str) -> Rewind:
         """Return how to get to what held at the end of `as_of`, as `model.validity.version_at` decides."""
-        ...
 
     async def copy_to(self, file: Path) -> None:
         """Write a copy of the index. Raises Unavailable for a database that cannot be copied to a file."""
-        ...
 
     async def rewind(self, rewind: Rewind) -> None:
         """Turn this index, which must be a copy, into what held: apply `rewind`, and drop history, queue and talks."""
-        ...
 
 
 class EditStore(Protocol):
@@ -85,8 +79,6 @@ class EditStore(Protocol):
         With `entity`, only those that name this key, or a key that an edit which holds has made part of it. Unknown ids
         are omitted.
         """
-        ...
 
     async def n_chunks_in(self, documents: Sequence[str]) -> dict[int, int]:
         """Return how many chunks of these documents each edit that holds changes; those with none are omitted."""
-        ...

@@ -30,7 +30,6 @@ class Parser(Protocol):
     @property
     def media_types(self) -> frozenset[str]:
         """The media types this parser reads, for example {"text/markdown"}."""
-        ...
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Return the text, title, blocks and metadata of `source`.
@@ -39,7 +38,6 @@ class Parser(Protocol):
         text has one form feed per page break, and no form feeds elsewhere. The block of a table begins with its header
         row. Raises InvalidDocument, with the reason and a remedy, if the document cannot be read.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,25 +60,20 @@ class Extractor(Protocol):
     @property
     def identity(self) -> str:
         """Name and version, for example "local/5". It is part of each reply's cache key."""
-        ...
 
     @property
     def description(self) -> str:
         """A short description for users, for example "local rules, no language model"."""
-        ...
 
     @property
     def n_ahead(self) -> int:
         """How many inputs should be in progress at any time; 0 for an extractor that computes in this process."""
-        ...
 
     def n_tokens_sent(self, chunk: ChunkInput) -> int:
         """Return how many tokens are sent to a model to read a chunk once; 0 if no model is used."""
-        ...
 
     async def check(self) -> None:
         """Raise Unavailable, with the remedy, if the extractor cannot work with the current configuration."""
-        ...
 
     def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
         """Yield one result per input as soon as it is ready, in any order. A failed input does not affect the others.
@@ -88,4 +81,3 @@ class Extractor(Protocol):
         Raises Unavailable or OverBudget if no further input can be read, after the results of the inputs in progress.
         Closing the generator early starts no further input and cancels those in progress.
         """
-        ...

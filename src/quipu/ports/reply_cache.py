@@ -22,7 +22,6 @@ class ReplyCache(Protocol):
 
     async def find_replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
         """Return the replies stored under these hashes. Those that do not exist or cannot be read are omitted."""
-        ...
 
     async def record_call(self, usage: Sequence[UsageRow], reply: CallReply | None = None) -> None:
         """Count what a call cost, and store its reply if there is one to store, in one transaction.
@@ -37,8 +36,6 @@ class ReplyCache(Protocol):
         - one of its source replies was deleted, or
         - (lifetime `revision`) a fact changed after the revision that the request names.
         """
-        ...
 
     async def facts_revision(self) -> int:
         """Return the revision of the last change of facts, from which a reply of lifetime `revision` is valid."""
-        ...

@@ -144,14 +144,12 @@ class ReadView(DerivationView, Protocol):
     @property
     def revision(self) -> int:
         """The revision of the snapshot: how many commits it contains."""
-        ...
 
     async def counts(self, *names: CountName, of: Sequence[str] | None = None) -> IndexCounts:
         """Return the counts of the whole index, or only the named values, which is faster; ignores the filter.
 
         With `of`, `replies` are only those that removing these documents deletes.
         """
-        ...
 
     async def documents(
         self, ids: Sequence[str] | None = None, listing: DocumentListing | None = None
@@ -161,14 +159,12 @@ class ReadView(DerivationView, Protocol):
         Documents that are queued or failed are included; a filter hides them. Cursors stay valid while documents come
         and go.
         """
-        ...
 
     async def content(self, content_hash: str, start: int = 0, n: int | None = None) -> bytes | None:
         """Return the kept text (UTF-8) or file with this hash, or `n` bytes of it from `start`; None if there is none.
 
         The hashes are those of documents: `text_hash` and `original_hash`. Raises Corrupt if a part is damaged.
         """
-        ...
 
     async def chunks(
         self,
@@ -185,27 +181,23 @@ class ReadView(DerivationView, Protocol):
         With `with_neighbours`, the chunks just before and after each of the given ones in its document follow, each
         once, by document and place.
         """
-        ...
 
     async def entities(self, keys: Sequence[str], k: int | None = None) -> list[Entity]:
         """Return the given entities, in the given order.
 
         With `k`, return only the k with the most relations: most first, equal numbers ordered by key.
         """
-        ...
 
     async def relations(
         self, ids: Sequence[str] = (), *, entities: Sequence[str] | None = None, k: int | None = None
     ) -> list[Relation]:
         """Return these relations in this order, or each with an end among `entities`: by id, or the `k` heaviest."""
-        ...
 
     async def strongest_relations(self, keys: Sequence[str], k: int) -> tuple[list[IncidentRelation], int]:
         """Return the k highest-ranked relations that have an end among `keys`, and the number of all such relations.
 
         Relations are ranked by the sum of the degrees of both ends, then by weight (largest first), then by id.
         """
-        ...
 
     async def claims(
         self, ids: Sequence[str] = (), *, subjects: Sequence[str] | None = None, k: int | None = None
@@ -215,14 +207,12 @@ class ReadView(DerivationView, Protocol):
         With `subjects`, the first k claims of each are returned (None: all), by subject in the given order, then by
         chunk id, then in the order of extraction.
         """
-        ...
 
     async def mentions(self, kind: type[Mention], chunk_ids: Sequence[str]) -> dict[str, list[Mention]]:
         """Return the mentions of one kind in each chunk, in the order of extraction.
 
         For example, `mentions(EntityMention, ids)` returns entity mentions.
         """
-        ...
 
     async def occurrences(
         self, kind: OccurrenceKind, ids: Sequence[str], k: int | None = None
@@ -232,7 +222,6 @@ class ReadView(DerivationView, Protocol):
         ENTITY: chunks with the most occurrences come first, and equal numbers are ordered by chunk id. MENTION and
         RELATION: chunks are ordered by id.
         """
-        ...
 
     async def keys_by_name(self, names: Sequence[str], *, any_spelling: bool = False) -> dict[str, tuple[str, ...]]:
         """Return, for each normalised name (`text.names.entity_key`), the entities that have it as key or alias.
@@ -240,7 +229,6 @@ class ReadView(DerivationView, Protocol):
         With `any_spelling`, a name that no entity has stands for those with the same name in another script or with
         other accents (`text.spellings`).
         """
-        ...
 
     async def search_text(self, kind: NodeKind, text: str, k: int) -> list[Scored]:
         """Return up to k chunks or entities that match `text`.
@@ -249,18 +237,15 @@ class ReadView(DerivationView, Protocol):
         starts with or contains `text`; those that start with it come first, then those with the most mentions. The
         search for entities is for people, not for strategies.
         """
-        ...
 
     async def numbers(self, kind: NodeKind | VectorSpace, ids: Sequence[str]) -> dict[str, int]:
         """Return the number of each entity (by key) or chunk (by id), or the row of its vector in a vector space.
 
         Ids without a vector are omitted.
         """
-        ...
 
     async def allowed_numbers(self, kind: Literal[NodeKind.CHUNK] | VectorSpace) -> npt.NDArray[np.int64] | None:
         """Return the numbers of allowed chunks, or the vector rows of allowed ids, ascending; None without a filter."""
-        ...
 
     async def vectors(self, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:
         """Return the vectors of a space whose row number is greater than `after`; ignores the filter.
@@ -268,19 +253,15 @@ class ReadView(DerivationView, Protocol):
         With `since`, `deleted` contains the rows deleted after that revision. If it is None, a vector index must be
         rebuilt.
         """
-        ...
 
     async def vector_owners(self, space: VectorSpace, rows: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Return, for each row, the allowed ids whose text it represents. Ids with equal texts share a row."""
-        ...
 
     async def chunk_vector_rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return the numbers of all chunks with a vector, ascending, and their rows, both [n]; ignores the filter."""
-        ...
 
     def dump(self) -> AsyncIterator[str]:
         """Yield the canonical state as sorted JSON lines. Two equal indexes yield the same bytes."""
-        ...
 
 
 class Store(ReplyCache, Protocol):
@@ -300,21 +281,18 @@ class Store(ReplyCache, Protocol):
         Raises InvalidDelta for a change that violates the data model, and Busy if another process keeps the database
         locked.
         """
-        ...
 
     def view(self, allowed: Filter | None = None) -> AbstractAsyncContextManager[ReadView]:
         """Open a snapshot of the documents that the filter allows. Close it before any call of a model.
 
         Raises InvalidInput for a filter that cannot be evaluated.
         """
-        ...
 
     async def claim_jobs(self, limit: int) -> list[Job]:
         """Claim up to `limit` jobs under a lease, oldest first: queued jobs, and jobs whose owner is dead.
 
         Fewer are returned if their documents are large, so that one call needs a limited amount of memory.
         """
-        ...
 
     async def update_jobs(self, status: DocumentStatus, job_ids: Sequence[int] | None = None) -> set[int]:
         """Set the status of claimed jobs, None for all that this store holds; return those that it still held.
@@ -322,7 +300,6 @@ class Store(ReplyCache, Protocol):
         QUEUED gives them back: they wait in the queue again, and any store may claim them. Every other status renews
         their leases.
         """
-        ...
 
     def derivation_lease(self) -> AbstractAsyncContextManager[bool]:
         """Try to acquire the derivation lease for this context: only its holder refreshes derivations.
@@ -331,32 +308,27 @@ class Store(ReplyCache, Protocol):
         again. At the end of the context it is released, also where acquiring it was cancelled. If the database is busy
         then, the lease ends by itself.
         """
-        ...
 
     async def renew_leases(self) -> float:
         """Renew the leases of all jobs that this store holds, and the derivation lease if it holds that.
 
         Return after how many seconds they should be renewed again, long before they end.
         """
-        ...
 
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
         """Return the usage on the days from `since` to `until`, both included.
 
         Days are ISO 8601 dates, "" for no limit. Rows are ordered by day, stage, model and subject.
         """
-        ...
 
     async def summary_tasks(self, targets: Sequence[SummaryTarget]) -> list[SummaryTask]:
         """Return the descriptions to summarise for each target, in the given order.
 
         Targets that do not exist or need no summary are omitted. `ReadView.pending` lists those that need one.
         """
-        ...
 
     async def texts_without_vector(self, model: str, limit: int) -> dict[str, str]:
         """Return up to `limit` texts that have no vector of this embedding model yet, by text hash."""
-        ...
 
     async def set_embedder(self, identity: str, dimension: int) -> None:
         """Record the embedder of an empty index. Later calls raise Mismatch for a different embedder.
@@ -364,7 +336,6 @@ class Store(ReplyCache, Protocol):
         If several processes record one at the same time, the first to add content wins: `commit` raises Mismatch for
         the others.
         """
-        ...
 
     def reembedding(self, identity: str, dimension: int) -> AbstractAsyncContextManager[None]:
         """Keep a second set of vectors, of this embedder, in this context; make it the live one at the end.
@@ -373,7 +344,6 @@ class Store(ReplyCache, Protocol):
         vector, and if the second set is gone: `purge` and a re-embedding with another embedder delete it. After any
         other error the second set stays, and the next re-embedding with this embedder completes it.
         """
-        ...
 
     async def purge(self, *, text_only: bool = False) -> int:
         """Delete replies that no live document needs and vectors of an abandoned re-embedding. Return how many rows.
@@ -385,14 +355,11 @@ class Store(ReplyCache, Protocol):
 
         `text_only` only overwrites deleted text: always after a removal, but after updates only once they are many.
         """
-        ...
 
     async def verify(
         self, *, files_only: bool = False, facts_only: bool = False, losses_only: bool = False
     ) -> list[str]:
         """Recompute folds, links and counts; return the differences (none: correct), or only those of one kind."""
-        ...
 
     async def close(self) -> None:
         """Close every connection."""
-        ...

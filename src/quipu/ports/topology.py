@@ -54,28 +54,22 @@ class AdjacencyMatrix(Protocol):
     @property
     def shape(self) -> tuple[int, int]:
         """The number of rows and of columns."""
-        ...
 
     @property
     def n_entries(self) -> int:
         """How many weights are not zero."""
-        ...
 
     def neighbours(self, rows: Ints) -> Neighbours:
         """Return the entries of these rows, in the order of `rows`, then by column."""
-        ...
 
     def multiply(self, vector: Floats) -> Floats:
         """Return the matrix times `vector` [n_columns], as [n_rows]."""
-        ...
 
     def row_sums(self) -> Floats:
         """Return the sum of each row's weights, [n_rows]."""
-        ...
 
     def unweighted(self) -> "AdjacencyMatrix":
         """Return the same matrix with every weight 1."""
-        ...
 
 
 class Topology(Protocol):
@@ -84,37 +78,29 @@ class Topology(Protocol):
     @property
     def revision(self) -> int:
         """The revision of the view."""
-        ...
 
     @property
     def n_entities(self) -> int:
         """Every entity's number is below this."""
-        ...
 
     @property
     def n_chunks(self) -> int:
         """Every chunk's number is below this."""
-        ...
 
     def relations(self, weight: EdgeWeight) -> AdjacencyMatrix:
         """Return related entities: entity × entity, symmetric, with an empty diagonal."""
-        ...
 
     def occurrences(self) -> AdjacencyMatrix:
         """Return how often a chunk names an entity: entity × chunk, its mentions or its links, whichever are more."""
-        ...
 
     def mentions(self) -> AdjacencyMatrix:
         """Return how often a chunk mentions an entity: entity × chunk; a link alone does not count."""
-        ...
 
     def occurrences_by_chunk(self) -> AdjacencyMatrix:
         """Return the occurrences transposed: chunk × entity."""
-        ...
 
     def synonyms(self) -> AdjacencyMatrix:
         """Return the cosine of similar names: entity × entity, symmetric; empty until synonyms are computed."""
-        ...
 
 
 class TopologyIndex(Protocol):
@@ -122,8 +108,6 @@ class TopologyIndex(Protocol):
 
     async def open(self, view: ReadView) -> Topology:
         """Return the topology of the view, from files as far as they are current, and from the view for the rest."""
-        ...
 
     async def catch_up(self, view: ReadView) -> None:
         """Bring the files up to the view's revision. Without it, `open` is slower but still correct."""
-        ...

@@ -31,13 +31,11 @@ class VectorIndex(Protocol):
         Best first; equal scores are ordered by id. Scores are rounded to six decimals and do not depend on the order
         of insertion.
         """
-        ...
 
     async def similarities(
         self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32], ids: Sequence[str]
     ) -> dict[str, float]:
         """Return the cosine of `query` ([d], unit vector) with each of `ids`. Ids without a vector are omitted."""
-        ...
 
     async def all_similarities(
         self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32]
@@ -46,7 +44,6 @@ class VectorIndex(Protocol):
 
         Both have shape [n]. `query` is a unit vector, [d]. The scores equal those of `similarities`.
         """
-        ...
 
     async def similar_pairs(
         self, view: ReadView, space: VectorSpace, ids: Sequence[str], *, min_score: float
@@ -55,8 +52,6 @@ class VectorIndex(Protocol):
 
         Each pair occurs once, and the list is ordered. The search is exact. Scores are rounded to six decimals.
         """
-        ...
 
     async def catch_up(self, view: ReadView) -> None:
         """Update the saved index to the view's revision. Searches are correct without it, but slower."""
-        ...

@@ -11,7 +11,7 @@ class JiebaSegmenter:
 
     def __init__(self) -> None:
         try:
-            import rjieba  # noqa: PLC0415 - optional driver
+            import rjieba
         except ImportError as error:
             raise Unavailable(
                 "The segmenter 'jieba' is not installed.", remedy="Run pip install 'quipu-rag[zh]'."

@@ -72,7 +72,7 @@ _DEFAULTS = LiteLlmParameters()
 def import_litellm() -> Any:
     """Return the library; importing it takes seconds. Raises Unavailable if it is not installed."""
     try:
-        import litellm  # noqa: PLC0415 - optional driver
+        import litellm
     except ImportError as error:
         raise Unavailable("The provider 'litellm' is not installed.", remedy=_REMEDY) from error
     return litellm
@@ -112,7 +112,6 @@ class LiteLlm:
         return f"litellm/{self._model}{parameters}"
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
-        """Return the reply; raises as `LLM.complete` does."""
         if self._library is None:
             self._library = await asyncio.to_thread(self._load)
         reply = _StreamedReply()

@@ -35,7 +35,6 @@ class ByteTokenizer:
 
     @property
     def identity(self) -> str:
-        """Name of the rule."""
         return "bytes/4"
 
     def count(self, text: str) -> int:
@@ -82,7 +81,7 @@ class _TiktokenTokenizer:
 
     def __init__(self, name: str) -> None:
         try:
-            import tiktoken  # noqa: PLC0415 - an extra
+            import tiktoken
         except ImportError as error:
             raise Unavailable("tiktoken is not installed.", remedy="Run pip install 'quipu-rag[tiktoken]'.") from error
         names = tiktoken.list_encoding_names()
@@ -127,7 +126,6 @@ class WordLlamaEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
         return 256
 
     async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:

@@ -39,7 +39,7 @@ def open_sentence_transformers(model: str = "") -> "PretrainedEmbedder":
     Takes seconds. Raises Unavailable if the library is not installed or the model cannot be loaded.
     """
     try:
-        import sentence_transformers  # noqa: PLC0415 - optional driver
+        import sentence_transformers
     except ImportError as error:
         raise Unavailable(
             "The embedder 'sentence-transformers' is not installed.",
@@ -65,8 +65,8 @@ def open_fastembed(model: str = "") -> "PretrainedEmbedder":
     Takes a second. Raises Unavailable if the library is not installed or the model cannot be loaded.
     """
     try:
-        import fastembed  # noqa: PLC0415 - optional driver
-        from fastembed.common import model_description as description  # noqa: PLC0415
+        import fastembed
+        from fastembed.common import model_description as description
     except ImportError as error:
         raise Unavailable(
             "The embedder 'fastembed' is not installed.", remedy="Run pip install 'quipu-rag[fastembed]'."
@@ -144,8 +144,8 @@ class CrossEncoderReranker:
 
 
 def _load_fastembed_reranker(model: str) -> Callable[[str, list[str]], Floats]:
-    from fastembed.common import model_description  # noqa: PLC0415 - optional driver
-    from fastembed.rerank.cross_encoder import TextCrossEncoder  # noqa: PLC0415
+    from fastembed.common import model_description
+    from fastembed.rerank.cross_encoder import TextCrossEncoder
 
     folder = Path(model).expanduser()
     if folder.is_dir():
@@ -157,7 +157,7 @@ def _load_fastembed_reranker(model: str) -> Callable[[str, list[str]], Floats]:
 
 
 def _load_cross_encoder(model: str) -> Callable[[str, list[str]], Floats]:
-    from sentence_transformers import CrossEncoder  # noqa: PLC0415 - optional driver
+    from sentence_transformers import CrossEncoder
 
     folder = Path(model).expanduser()
     loaded = CrossEncoder(str(folder) if folder.is_dir() else model)
@@ -176,15 +176,12 @@ class EmbeddingLibraryModel(Protocol):
     @property
     def identity(self) -> str:
         """Library, model, and a fingerprint of the weights."""
-        ...
 
     def passages(self, texts: list[str]) -> Floats:
         """Embed passages."""
-        ...
 
     def queries(self, texts: list[str]) -> Floats:
         """Embed questions, as a model that distinguishes them expects it."""
-        ...
 
 
 class PretrainedEmbedder:
@@ -206,7 +203,6 @@ class PretrainedEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
         return self._dimension
 
     async def embed(self, texts: Sequence[str]) -> Floats:

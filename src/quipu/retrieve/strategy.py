@@ -36,7 +36,6 @@ class Model(Protocol):
         paid for. So what a strategy asks is a pure function of what it read. If the index keeps changing, and with it
         the requests, the view stays open in the end while the model is asked. After many rounds replies are empty.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

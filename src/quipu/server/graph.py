@@ -57,7 +57,7 @@ async def list_entities(
     kb: Quipu,
     *,
     prefix: str = "",
-    type: _Types = (),  # noqa: A002
+    type: _Types = (),
     k: _PageSize = 50,
     cursor: str = "",
     as_of: AsOf = "",
@@ -77,7 +77,7 @@ async def list_neighbours(
     kb: Quipu,
     name: str,
     *,
-    type: _Types = (),  # noqa: A002
+    type: _Types = (),
     k: _PageSize = 50,
     cursor: str = "",
     as_of: AsOf = "",
@@ -90,7 +90,7 @@ async def list_neighbours(
 async def list_relations(
     kb: Quipu,
     *,
-    type: _Types = (),  # noqa: A002
+    type: _Types = (),
     k: _PageSize = 50,
     cursor: str = "",
     as_of: AsOf = "",
@@ -207,10 +207,10 @@ async def import_graph(kb: Quipu, body: GraphToImport) -> ImportResult:
 async def export_graph(
     kb: Quipu,
     *,
-    format: Annotated[str, Field(description=_FORMATS)] = "json",  # noqa: A002
-    type: _Types = (),  # noqa: A002
+    format: Annotated[str, Field(description=_FORMATS)] = "json",
+    type: _Types = (),
     community: _Types = (),
-    filter: Annotated[str, Field(description=_FILTER)] = "",  # noqa: A002
+    filter: Annotated[str, Field(description=_FILTER)] = "",
 ) -> Response:
     """Return the graph as a file to save; a format that is a folder of files comes as a ZIP archive.
 

@@ -90,7 +90,7 @@ class McpEndpoint:
             await self._ending.wait()
 
     def _make_manager(self) -> "StreamableHTTPSessionManager":
-        from quipu.server.mcp_tools import session_manager  # noqa: PLC0415 - an extra, slow to import
+        from quipu.server.mcp_tools import session_manager
 
         return session_manager(
             self._index,
@@ -126,7 +126,7 @@ async def serve_over_stdio(kb: Quipu, *, may_write: bool) -> None:
 
     Raises Unavailable where the library `mcp` is not installed.
     """
-    from quipu.server.mcp_tools import tool_server  # noqa: PLC0415 - an extra, slow to import
+    from quipu.server.mcp_tools import tool_server
 
     @asynccontextmanager
     async def index(_: "Context[Any, Any]") -> AsyncIterator[IndexForTools]:

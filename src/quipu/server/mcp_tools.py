@@ -153,7 +153,7 @@ class _IndexTools:
 
     async def fetch(
         self,
-        id: Annotated[str, Field(description="The id of a document, as `search` returns it.")],  # noqa: A002 - as clients expect
+        id: Annotated[str, Field(description="The id of a document, as `search` returns it.")],
         ctx: Context[Any, Any],
         cursor: Annotated[
             str, Field(description="The `cursor` of the part before, or the `start` of a passage; empty: the start.")
@@ -260,7 +260,7 @@ class _IndexTools:
 
     async def change(
         self,
-        id: Annotated[str, Field(description="The id of the document, as in notes/2026.md.", min_length=1)],  # noqa: A002
+        id: Annotated[str, Field(description="The id of the document, as in notes/2026.md.", min_length=1)],
         ctx: Context[Any, Any],
         text: Annotated[str, Field(description="The whole new text, as Markdown.")] = "",
         title: Annotated[str, Field(description="The title; empty: the first heading of the text.")] = "",
@@ -290,7 +290,7 @@ class _IndexTools:
 
     async def document_resource(
         self,
-        id: str,  # noqa: A002
+        id: str,
         ctx: Context[Any, Any],
         start: Annotated[int, Field(ge=0)] = 0,
         end: Annotated[int | None, Field(ge=0)] = None,
@@ -299,7 +299,7 @@ class _IndexTools:
         async with self._resource_errors(), self._index(ctx) as index:
             return (await index.kb.text(id))[start:end]
 
-    async def entity_resource(self, id: str, ctx: Context[Any, Any]) -> str:  # noqa: A002
+    async def entity_resource(self, id: str, ctx: Context[Any, Any]) -> str:
         """Return what the documents say about a name."""
         async with self._resource_errors(), self._index(ctx) as index:
             details = (await index.kb.entity(id)).entity

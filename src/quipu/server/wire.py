@@ -166,7 +166,7 @@ async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIter
             yield piece
 
 
-def sent_event(event: str, value: object, id: str = "") -> bytes:  # noqa: A002 - the field's name in the standard
+def sent_event(event: str, value: object, id: str = "") -> bytes:
     """Return one server-sent event; `value` becomes its JSON data."""
     head = f"id: {id}\n" if id else ""
     return f"{head}event: {event}\ndata: ".encode() + json_bytes(value) + b"\n\n"

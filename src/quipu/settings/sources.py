@@ -120,7 +120,7 @@ def gather_values(kind: type[BaseSettings], arguments: Mapping[str, SettingValue
 def _sourced(name: str, value: Any, origin: str) -> SourcedValue:
     """Return a value with its origin. Raises InvalidInput for a wrong address of an index, or one with a password."""
     if name == "index" and isinstance(value, str | Path) and is_database_address(value):
-        from quipu.model.index_address import parse_database_address  # noqa: PLC0415 - needed by few
+        from quipu.model.index_address import parse_database_address
 
         value = str(parse_database_address(str(value)))
     return SourcedValue(value=value, origin=origin)

@@ -349,7 +349,7 @@ def prompt_texts(table: Mapping[str, object], file: Path, text: str) -> tuple[Pr
 
     Raises InvalidInput for an unknown prompt, a file that cannot be read, and a text that lacks a placeholder.
     """
-    from quipu.prompts.catalog import PROMPTS  # noqa: PLC0415 - most settings name no prompt
+    from quipu.prompts.catalog import PROMPTS
 
     texts: list[PromptText] = []
     for name, value in table.items():

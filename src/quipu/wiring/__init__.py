@@ -48,19 +48,19 @@ def _open_wordllama(_model: str) -> Embedder:
 
 
 def _open_minilm(model: str) -> Embedder:
-    from quipu.providers.minilm.embedder import MiniLmEmbedder  # noqa: PLC0415 - see _open_models
+    from quipu.providers.minilm.embedder import MiniLmEmbedder
 
     return MiniLmEmbedder(model)
 
 
 def _open_sentence_transformers(model: str) -> Embedder:
-    from quipu.providers.pretrained import open_sentence_transformers  # noqa: PLC0415 - see _open_models
+    from quipu.providers.pretrained import open_sentence_transformers
 
     return open_sentence_transformers(model)
 
 
 def _open_fastembed(model: str) -> Embedder:
-    from quipu.providers.pretrained import open_fastembed  # noqa: PLC0415 - see _open_models
+    from quipu.providers.pretrained import open_fastembed
 
     return open_fastembed(model)
 
@@ -204,7 +204,7 @@ async def _components(
 def _cluster(settings: Settings, embedder: Embedder, extractor: Extractor) -> "RayCluster | None":
     if settings.engine == "local":
         return None
-    from quipu.wiring.ray_cluster import open_cluster  # noqa: PLC0415 - rarely needed
+    from quipu.wiring.ray_cluster import open_cluster
 
     return open_cluster(settings, embedder, extractor.identity)
 
@@ -231,7 +231,7 @@ def _reading(settings: Settings) -> _FileReading:
     )
     if settings.parser == "local":
         return local
-    from quipu.wiring.services import remote_parser  # noqa: PLC0415 - rarely needed
+    from quipu.wiring.services import remote_parser
 
     by_suffix, read = remote_parser(settings)
     remote = dict.fromkeys(by_suffix.values(), f"parser={settings.parser}")
@@ -264,7 +264,7 @@ def _check(settings: Settings) -> None:
         )
     _reading(settings)
     if settings.names_model or settings.embedder == "openai":
-        from quipu.wiring.models import check_settings, extraction_options  # noqa: PLC0415 - see _open_models
+        from quipu.wiring.models import check_settings, extraction_options
 
         check_settings(settings)
         if settings.extractor != "local" and settings.model_of(Role.EXTRACT) is not None:
@@ -277,7 +277,7 @@ def _open_models(
     """Return the models of the settings. Their modules are imported only if there are any, because that takes time."""
     if not settings.names_model and settings.embedder != "openai":
         return Models()
-    from quipu.wiring.models import open_models  # noqa: PLC0415 - see above
+    from quipu.wiring.models import open_models
 
     assert shared.embedder is not None
     return open_models(settings, store, shared.embedder, retry, shared.ledger)
@@ -288,7 +288,7 @@ def make_extractor(settings: Settings, models: Models) -> Extractor:
     llm = models.llm(Role.EXTRACT)
     if settings.extractor == "local" or llm is None:
         return LocalExtractor()
-    from quipu.wiring.models import make_llm_extractor  # noqa: PLC0415 - see _open_models
+    from quipu.wiring.models import make_llm_extractor
 
     return make_llm_extractor(llm, settings, models.reading.concurrency)
 
@@ -297,7 +297,7 @@ def _with_metered_extractor(models: Models, extractor: Extractor) -> Models:
     """Return the models with a way to count the extractor per run. Local rules have nothing to count."""
     if isinstance(extractor, LocalExtractor):
         return models
-    from quipu.wiring.models import metered_extractor  # noqa: PLC0415 - see _open_models
+    from quipu.wiring.models import metered_extractor
 
     return replace(models, reader=metered_extractor(extractor, models))
 
@@ -320,8 +320,8 @@ def _open_file(settings: Settings, folder: Path) -> SqliteBackend:
 def _open_backend(settings: Settings) -> Backend:
     if isinstance(settings.index, Path):
         return _open_file(settings, settings.index.absolute())
-    from quipu.model.index_address import parse_database_address  # noqa: PLC0415 - see _open_models
-    from quipu.stores.postgres.backend import PostgresBackend  # noqa: PLC0415 - see _open_models
+    from quipu.model.index_address import parse_database_address
+    from quipu.stores.postgres.backend import PostgresBackend
 
     return PostgresBackend(parse_database_address(settings.index), busy_timeout_s=settings.busy_timeout_s)
 
@@ -358,7 +358,7 @@ async def open_embedder(settings: Settings, measured: tuple[str, int] | None = N
     Raises Unavailable, which names the missing package, and InvalidInput if embedder_model would be ignored.
     """
     if settings.embedder == "openai":
-        from quipu.wiring.models import open_remote_embedder  # noqa: PLC0415 - see _open_models
+        from quipu.wiring.models import open_remote_embedder
 
         return await open_remote_embedder(settings, measured)
     model = settings.embedder_model or ""
@@ -374,7 +374,7 @@ def make_analyzer(settings: Settings) -> Analyzer:
     """Return the analyzer that splits text into terms for full-text search."""
     if settings.segmenter == "pairs":
         return Analyzer()
-    from quipu.providers.jieba import JiebaSegmenter  # noqa: PLC0415 - see _open_models
+    from quipu.providers.jieba import JiebaSegmenter
 
     segmenter = JiebaSegmenter()
     return Analyzer(segment=segmenter.words, segmenter=segmenter.identity)

@@ -142,12 +142,10 @@ class RayCluster:
 
     @property
     def identity(self) -> str:
-        """Identity of the embedder."""
         return self._local.identity
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
         return self._local.dimension
 
     async def check(self) -> None:
@@ -219,7 +217,7 @@ class RayConnection:
     def __init__(self) -> None:
         """Join or start a cluster; this takes seconds. Raises Unavailable."""
         try:
-            import ray  # noqa: PLC0415 - optional
+            import ray
         except ImportError:
             raise Unavailable("engine = 'ray' needs Ray, which is not installed.", remedy=INSTALL_REMEDY) from None
         self._ray = ray

@@ -123,7 +123,6 @@ class FallbackLLM:
 
     @property
     def identity(self) -> str:
-        """Identity of the first model."""
         return self._llms[0].identity
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:

@@ -40,12 +40,10 @@ class WrappedEmbedder:
 
     @property
     def identity(self) -> str:
-        """Identity of the embedder."""
         return self._embedder.identity
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
         return self._embedder.dimension
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -112,7 +110,6 @@ class BatchingEmbedder(Protocol):
 
     def batches(self, texts: Sequence[str], *, is_query: bool) -> list[list[str]]:
         """Return each text once and in order, in groups of one request each. After TooLong the groups are smaller."""
-        ...
 
 
 class BatchLayer:

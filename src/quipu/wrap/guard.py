@@ -27,7 +27,6 @@ class Guard(Protocol):
 
     async def run(self, work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:
         """Run `work`; return its result or raise its error."""
-        ...
 
 
 async def run_guarded(guards: Sequence[Guard], work: Callable[[], Awaitable[T]], call: ServiceCall) -> T:

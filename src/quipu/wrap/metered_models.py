@@ -29,7 +29,6 @@ class CountingEmbedder(Protocol):
 
     async def embed_counted(self, texts: Sequence[str], *, is_query: bool) -> tuple[Vectors, TokenCount]:
         """Return what `embed` (or `embed_queries`) returns, and the tokens read."""
-        ...
 
 
 @runtime_checkable
@@ -38,7 +37,6 @@ class CountingReranker(Protocol):
 
     async def score_counted(self, question: str, texts: Sequence[str]) -> tuple[list[float], TokenCount]:
         """Return what `score` returns, and the tokens read."""
-        ...
 
 
 class MeteredLLM:
@@ -52,7 +50,6 @@ class MeteredLLM:
 
     @property
     def identity(self) -> str:
-        """Identity of the model."""
         return self._llm.identity
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
@@ -114,11 +111,9 @@ class MeteredReranker:
 
     @property
     def identity(self) -> str:
-        """Identity of the reranker."""
         return self._reranker.identity
 
     async def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one score per text; higher is better."""
         return await run_guarded(self._guards, partial(self._score, question, texts), _RERANK)
 
     async def _score(self, question: str, texts: Sequence[str]) -> list[float]:

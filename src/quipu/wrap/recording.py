@@ -25,7 +25,6 @@ class RecordedLLM:
 
     @property
     def identity(self) -> str:
-        """Identity of the model."""
         return self._llm.identity
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:

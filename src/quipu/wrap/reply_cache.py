@@ -43,7 +43,6 @@ class CachedLLM:
 
     @property
     def identity(self) -> str:
-        """Identity of the model."""
         return self._identities[0]
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:

@@ -104,7 +104,7 @@ class GraphExports(GraphMaps):
         *,
         types: Sequence[str] = (),
         communities: Sequence[str] = (),
-        filter: Filter | None = None,  # noqa: A002 - as in `query`
+        filter: Filter | None = None,
     ) -> AsyncGenerator[bytes, None]:
         """Yield the graph as a file in pieces: entities and the relations between them, in some formats documents, too.
 

@@ -110,8 +110,8 @@ def _metadata_json(value: object) -> str:
 async def write_parquet(part: GraphPart) -> AsyncIterator[FilePiece]:
     """Yield a Parquet file for each table. Lists are lists, metadata is JSON. Raises Unavailable without pyarrow."""
     try:
-        import pyarrow  # noqa: PLC0415 - optional driver
-        from pyarrow import parquet  # noqa: PLC0415
+        import pyarrow
+        from pyarrow import parquet
     except ImportError as error:
         raise Unavailable(
             "Parquet cannot be written: pyarrow is not installed.", remedy="Run pip install 'quipu-rag[parquet]'."

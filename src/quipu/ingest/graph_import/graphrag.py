@@ -283,7 +283,7 @@ def _table_file(folder: Path, table: str) -> Path:
 def _parquet_rows(file: Path, columns: Sequence[str]) -> list[Row]:
     """Return the rows of a Parquet file with these columns. Raises Unavailable without pyarrow."""
     try:
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415 - optional driver
+        from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise Unavailable(
             f"{file} cannot be read: pyarrow is not installed.", remedy="Run pip install 'quipu-rag[parquet]'."

@@ -276,9 +276,9 @@ def _validated(content: object, fields: type[F], path: Path) -> F:
 
 def _parsed(path: Path) -> Any:
     """Return the content of a file in the language of its suffix; YAML for any other suffix."""
-    import tomllib  # noqa: PLC0415 - imported only if a user has such a file
+    import tomllib
 
-    import yaml  # noqa: PLC0415
+    import yaml
 
     try:
         text = path.read_text("utf-8-sig")

@@ -33,6 +33,6 @@ class LocalExtractor:
 
 
 def _extract_batch(chunks: Sequence[ChunkInput]) -> list[Extraction]:
-    from quipu.ingest.local.extraction import extract_chunk  # noqa: PLC0415 - asking does not need the rules
+    from quipu.ingest.local.extraction import extract_chunk
 
     return [extract_chunk(chunk) for chunk in chunks]

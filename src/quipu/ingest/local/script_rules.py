@@ -64,7 +64,7 @@ class ChineseRules(Protocol):
 @cache
 def russian_rules() -> RussianRules:
     """Return the Russian rules; the first call imports them."""
-    import quipu.ingest.local.russian as rules  # noqa: PLC0415 - only for Cyrillic text
+    import quipu.ingest.local.russian as rules
 
     return rules
 
@@ -72,7 +72,7 @@ def russian_rules() -> RussianRules:
 @cache
 def chinese_rules() -> ChineseRules:
     """Return the Chinese rules; the first call imports them."""
-    import quipu.ingest.local.chinese_names as rules  # noqa: PLC0415 - only for Chinese text
+    import quipu.ingest.local.chinese_names as rules
 
     return rules
 

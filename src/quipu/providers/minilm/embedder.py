@@ -73,7 +73,6 @@ class MiniLmEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
         return SHAPE.dimension
 
     async def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -205,8 +204,8 @@ class OnnxSession:
     """
 
     def __init__(self, source: OnnxGraph | Path) -> None:
-        import onnxruntime  # noqa: PLC0415 - optional driver
-        from onnxruntime.capi import onnxruntime_pybind11_state as native  # noqa: PLC0415
+        import onnxruntime
+        from onnxruntime.capi import onnxruntime_pybind11_state as native
 
         load_errors = (native.Fail, native.InvalidArgument, native.InvalidGraph, native.InvalidProtobuf)
         options = onnxruntime.SessionOptions()

@@ -135,7 +135,6 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of every vector."""
         return self._dimension
 
     async def embed(self, texts: Sequence[str]) -> Floats:

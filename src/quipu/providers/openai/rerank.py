@@ -41,7 +41,6 @@ class HttpReranker:
         return self.target.name
 
     async def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """Return one score per text, higher is better. Raises as `LLM.complete` does."""
         scores, _ = await self.score_counted(question, texts)
         return scores
 

@@ -97,7 +97,7 @@ class HttpSession:
         if loop in self._closed:
             raise Unavailable(f"The connections to {self.target.label} are closed.", remedy="Open the index again.")
         if loop not in self._clients:
-            from quipu.providers.openai.client import HttpClient  # noqa: PLC0415 - aiohttp takes a tenth of a second
+            from quipu.providers.openai.client import HttpClient
 
             ended_loops = [other for other in self._clients if other.is_closed()]
             self._clients[loop] = HttpClient(self.target)

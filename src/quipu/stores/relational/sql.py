@@ -60,59 +60,45 @@ class Backend(Protocol):
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Return a connection inside a read-only snapshot."""
-        ...
 
     def viewing(self) -> AbstractContextManager[Connection]:
         """Return a connection inside a read-only snapshot, prepared for a view with many reads."""
-        ...
 
     def writing(self) -> AbstractContextManager[Connection]:
         """Return a connection inside the only write transaction; raises Busy after the configured wait."""
-        ...
 
     def clock_s(self, connection: Connection) -> float:
         """Return the time by the clock of the database, in seconds since 1970: it is the same for all machines."""
-        ...
 
     def n_bytes(self, connection: Connection) -> int:
         """Return the size of the tables, 0 where they are in a file of the index."""
-        ...
 
     def insert(self, table: Table) -> Any:
         """Return an INSERT of this dialect, with a method `on_conflict_do_update`."""
-        ...
 
     def unique_key(self, table: Table) -> Sequence[Any]:
         """Return the columns and expressions by which the database keeps the rows of `table` apart."""
-        ...
 
     def restrict(self, connection: Connection, table: TableClause, rows: Select[Any]) -> None:
         """Fill `table`, which lists what a filtered snapshot may see, in place of all before."""
-        ...
 
     def create_tables(self, connection: Connection, metadata: MetaData) -> None:
         """Make the tables of a new index."""
-        ...
 
     def empty_log(self) -> bool:
         """Delete earlier transactions from the write-ahead log; return False if somebody uses it. Never waits."""
-        ...
 
     def guard(self) -> AbstractContextManager[None]:
         """Convert the driver's errors into Busy, Corrupt, Unavailable and InvalidInput."""
-        ...
 
     def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
         """Return the errors that the database finds in its own files; `is_quick` leaves its indexes out."""
-        ...
 
     def copy_to(self, connection: Connection, file: Path) -> None:
         """Write what a snapshot sees into a new database file; Unavailable where there are no such files."""
-        ...
 
     def close(self) -> None:
         """Close every connection."""
-        ...
 
 
 class Transaction(Protocol):
@@ -120,7 +106,6 @@ class Transaction(Protocol):
 
     def __call__(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
         """Return what the work returns."""
-        ...
 
 
 async def finish_in_thread(work: Callable[[], T]) -> T:

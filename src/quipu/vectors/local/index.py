@@ -83,7 +83,6 @@ class LocalVectors:
     async def similarities(
         self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32], ids: Sequence[str]
     ) -> dict[str, float]:
-        """Return the cosine of `query` ([d], unit) with each of `ids`; ids without a vector are left out."""
         row_by_id = await view.numbers(space, ids)
         if not row_by_id:
             return {}
@@ -97,7 +96,6 @@ class LocalVectors:
     async def all_similarities(
         self, view: ReadView, space: VectorSpace, query: npt.NDArray[np.float32]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Return every row the view may see, ascending, and the cosine of `query` ([d], unit) with each."""
         scope = await self._scope(view, space)
         if not len(scope):
             return np.empty(0, dtype=np.int64), np.empty(0)
