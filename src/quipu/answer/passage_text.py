@@ -46,15 +46,23 @@ class PassageText:
         """The words in the id of its document, a path without its suffix."""
         return re.sub(r"[/_.-]+", " ", self.chunk.document_id.rsplit(".", 1)[0])
 
-    def rows_below(self, header: int, n_chars: int) -> Iterator[Span]:
-        """Yield the rows below a header, the block `header`, as many as fit: without them it says nothing."""
-        start = self.blocks[header].start
-        for block in self.blocks[header + 1 :]:
-            is_of_table = block.lead == header if block.kind is BlockKind.ROW else block.kind is BlockKind.NOISE
-            if not is_of_table or block.end - start > n_chars:
-                return
-            if block.kind is BlockKind.ROW:
-                yield block.start, block.end
+    def rows_around(self, index: int, n_chars: int, room: int) -> list[Span]:
+        """Return a row with the rows below and then above it that fit in `room` characters.
+
+        A header, which says nothing alone, gets the rows below it that fit in `n_chars`.
+        """
+        blocks, lead = self.blocks, self.blocks[index].lead
+        header = index if lead < 0 else lead
+        rows = [(block.start, block.end) for block in blocks if block.kind is BlockKind.ROW and block.lead == header]
+        row = (blocks[index].start, blocks[index].end)
+        if lead < 0:
+            return [row, *(below for below in rows if below[1] - row[0] <= n_chars)]
+        first = last = rows.index(row)
+        while last + 1 < len(rows) and rows[last + 1][1] - rows[first][0] <= room:
+            last += 1
+        while first > 0 and rows[last][1] - rows[first - 1][0] <= room:
+            first -= 1
+        return rows[first : last + 1]
 
     def citations(self, spans: Sequence[Span], number: int, source: str) -> Iterator[Citation]:
         """Yield a citation for each span; a span across two chunks gives one for each.

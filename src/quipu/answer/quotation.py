@@ -31,6 +31,7 @@ from quipu.model.graph import Chunk
 MAX_LEAD_CHARS = 200
 MAX_HEADER_CHARS = 600  # of the row that names the columns of a table: without it a row says nothing
 MAX_CANDIDATES = 40
+ROW_SHARE = 0.75  # of the question's words: a table row that holds fewer, with its header, is shown with others
 SNIPPET_CHARS = 240
 
 _SUBJECT_END = re.compile(r"\s*(?:\band\b|\bи\b|与|和|[(（:：,，《«—–])|\s-\s")  # of what a title names first
@@ -292,11 +293,10 @@ def _with_second_steps(
 
 def grow_quote(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Quote | None:
     """Return a sentence with what a person reads around it, about `n_chars` long; None for a bare heading."""
-    block = passage.blocks[sentence.block]
-    header = ""
+    block, header = passage.blocks[sentence.block], ""
     if block.kind is BlockKind.ROW:
-        rows = passage.rows_below(sentence.block, n_chars)
-        spans = [*_leads(passage, sentence.block, n_chars), (block.start, block.end), *rows]
+        room = 2 * n_chars // 3 if sentence.share < ROW_SHARE else 0
+        spans = [*_leads(passage, sentence.block, n_chars), *passage.rows_around(sentence.block, n_chars, room)]
         if passage.chunk.header and spans[0][0] <= passage.first:  # the table begins in an earlier chunk
             spans, header = spans[1:] or spans, passage.chunk.header
     else:
