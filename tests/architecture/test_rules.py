@@ -46,6 +46,7 @@ SELDOM_NEEDED = {
     ("wiring", "quipu.providers.minilm.embedder"),
     ("wiring", "quipu.providers.pretrained"),
     ("wiring", "quipu.stores.postgres.backend"),
+    ("wiring", "quipu.wiring.candidates"),
     ("wiring", "quipu.wiring.models"),
     ("wiring", "quipu.wiring.ray_cluster"),
     ("wiring", "quipu.wiring.services"),

@@ -38,6 +38,7 @@ from quipu.model.query import Filter, Query
 from quipu.model.results import RetrievedPassage
 from quipu.ports.providers import Embedder, Reranker, TextSink
 from quipu.ports.store import ReadView, Store
+from quipu.ports.vector_index import ApproximateVectorIndex
 from quipu.retrieve import strategy_named
 from quipu.retrieve.explanation import ChunkChoice, explain
 from quipu.retrieve.question import apply_preset, preset_notes, understand_question
@@ -260,8 +261,11 @@ async def _run_strategy(query: Query, view: ReopenableView, components: Componen
     has_model = components.models.chains.keys() >= _STRATEGY_ROLES
     embedder = _question_embedder(view, components, counter)
     while True:
+        vectors = components.vectors
+        if isinstance(vectors, ApproximateVectorIndex):
+            vectors = vectors.for_question()
         tools = Tools(
-            vectors=components.vectors,
+            vectors=vectors,
             embedder=embedder,
             topology=components.topology,
             tokenizer=components.context_tokenizer,
@@ -271,7 +275,8 @@ async def _run_strategy(query: Query, view: ReopenableView, components: Componen
             evidence = await strategy.retrieve(query, view.reads, tools)
         except RevisionMoved:
             continue
-        return evidence.with_notes(replies.notes())
+        searched = vectors.notes() if isinstance(vectors, ApproximateVectorIndex) else ()
+        return evidence.with_notes((*replies.notes(), *searched))
 
 
 def _question_embedder(view: ReopenableView, components: Components, counter: CallCounter) -> Embedder:

@@ -115,7 +115,7 @@ async def _read_sample(
 
     requests = ExtractionBatch.of(chunks)
     requests.is_sample = True
-    stopped = await extract_missing(requests, store, ingest_config.extractor, on_outcome)
+    stopped = await extract_missing(requests, store, ingest_config.extractor.extract, on_outcome)
     if stopped is not None:
         raise stopped
     seconds = time.perf_counter() - start

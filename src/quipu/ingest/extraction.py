@@ -5,7 +5,7 @@ Every new reply is committed as it arrives, so that no reply is paid for twice.
 
 import asyncio
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, fields
 from types import TracebackType
@@ -23,9 +23,11 @@ from quipu.model.extraction import (
     Extraction,
 )
 from quipu.model.graph import UNKNOWN_TYPE, AliasMention, Chunk, ClaimMention, EntityMention, RelationMention
-from quipu.ports.ingest import ExtractionResult, Extractor
+from quipu.ports.ingest import ExtractionResult
 from quipu.ports.store import Store
 from quipu.text.names import entity_key
+
+Extract = Callable[[Sequence[ChunkInput]], AsyncGenerator[ExtractionResult, None]]  # see ports.ingest.Extractor
 
 
 class OnOutcome(Protocol):
@@ -107,7 +109,7 @@ class ExtractionBatch:
 
 
 async def extract_missing(
-    batch: ExtractionBatch, store: Store, extractor: Extractor, on_outcome: OnOutcome
+    batch: ExtractionBatch, store: Store, extract: Extract, on_outcome: OnOutcome
 ) -> QuipuError | None:
     """Extract the inputs without an outcome; return why the extractor stopped early (OverBudget, Unavailable), or None.
 
@@ -118,7 +120,7 @@ async def extract_missing(
     missing = batch.missing
     inputs = [_shared_input(batch.chunks_by_hash[input_hash]) for input_hash in missing]
     error = "The extractor gave no answer for this chunk."
-    async with ReplyWriter(store) as writer, aclosing(extractor.extract(inputs)) as outcomes:
+    async with ReplyWriter(store) as writer, aclosing(extract(inputs)) as outcomes:
         while not batch.is_obsolete(writer.superseded):
             try:
                 outcome = await anext(outcomes, None)

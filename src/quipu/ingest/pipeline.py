@@ -26,14 +26,14 @@ from quipu.ingest.documents import (
     failure_of,
     parse_document,
 )
-from quipu.ingest.extraction import ExtractionBatch, chunk_facts, extract_missing
-from quipu.ingest.spread import FinishedExtractor
+from quipu.ingest.extraction import Extract, ExtractionBatch, chunk_facts, extract_missing
+from quipu.ingest.spread import finished
 from quipu.ingest.workers import WorkerPool, lease_heartbeat
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure
 from quipu.model.document import DocumentStatus, SourceDocument
 from quipu.model.event import DocumentDone, EventSink, Progress
 from quipu.model.graph import Chunk
-from quipu.ports.ingest import ExtractionResult, Extractor
+from quipu.ports.ingest import ExtractionResult
 from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
@@ -105,7 +105,7 @@ class _PipelineRun:
                 return
             chunked = await self._still_claimed(chunked)
             n_chunks = sum(len(document.chunks) for _, document in chunked)
-            pool.start(partial(self._extract_and_commit, chunked, failed, self._config.extractor), n_chunks)
+            pool.start(partial(self._extract_and_commit, chunked, failed, self._config.extractor.extract), n_chunks)
 
     async def _still_claimed(self, chunked: Sequence[_ChunkedJob]) -> list[_ChunkedJob]:
         """Return the documents whose job nobody has replaced, and say of them that they are being extracted."""
@@ -141,8 +141,8 @@ class _PipelineRun:
             else:
                 chunked.append((job, replace(reading.document, source=source)))
                 outcomes |= reading.outcomes
-        extractor = FinishedExtractor(self._config.extractor, outcomes)
-        await self._extract_and_commit(await self._still_claimed(chunked), failed, extractor, lambda _: None)
+        extract = partial(finished, self._config.extractor.identity, outcomes)
+        await self._extract_and_commit(await self._still_claimed(chunked), failed, extract, lambda _: None)
 
     async def _remove(self, jobs: Sequence[Job]) -> None:
         if jobs:
@@ -155,11 +155,11 @@ class _PipelineRun:
         self,
         chunked: Sequence[_ChunkedJob],
         failed: Sequence[_FailedJob],
-        extractor: Extractor,
+        extract: Extract,
         on_finished: Callable[[int], None],
     ) -> None:
         """Extract a group and commit the facts of its documents; a document without all outcomes stays queued."""
-        outcomes = await self._extract(chunked, extractor, on_finished)
+        outcomes = await self._extract(chunked, extract, on_finished)
         complete = [
             (job, document)
             for job, document in chunked
@@ -177,7 +177,7 @@ class _PipelineRun:
             self._report_done(job.document_id, DocumentStatus.FAILED, reading.error)
 
     async def _extract(
-        self, chunked: Sequence[_ChunkedJob], extractor: Extractor, on_finished: Callable[[int], None]
+        self, chunked: Sequence[_ChunkedJob], extract: Extract, on_finished: Callable[[int], None]
     ) -> Mapping[str, ExtractionResult]:
         """Return the outcomes by input hash: from cached replies, else from the extractor. A stop leaves some out."""
         result = self._result
@@ -193,7 +193,7 @@ class _PipelineRun:
 
         result.n_reused += await batch.reuse_replies(self._store, on_outcome)
         self._n_inputs += len(batch.missing)
-        stopped = await extract_missing(batch, self._store, extractor, on_outcome)
+        stopped = await extract_missing(batch, self._store, extract, on_outcome)
         result.stopped = result.stopped or stopped
         result.n_extracted += batch.n_extracted
         result.n_reused += batch.n_equal

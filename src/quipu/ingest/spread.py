@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from quipu.errors import OverBudget, QuipuError, Unavailable
 from quipu.ingest.chunkers.semantic import sentence_similarities
@@ -62,33 +62,10 @@ async def _extract(document: ChunkedDocument, extractor: Extractor) -> dict[str,
     return outcomes
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedExtractor:
-    """An extractor whose outcomes are there already: what `extractor` returned in another process, by input hash."""
-
-    extractor: Extractor
-    outcomes: Mapping[str, ExtractionResult]
-
-    @property
-    def identity(self) -> str:
-        return self.extractor.identity
-
-    @property
-    def description(self) -> str:
-        return self.extractor.description
-
-    @property
-    def n_ahead(self) -> int:
-        return 0
-
-    def n_tokens_sent(self, _chunk: ChunkInput) -> int:
-        return 0
-
-    async def check(self) -> None:
-        """Return without error, because everything has been read."""
-
-    async def extract(self, inputs: Sequence[ChunkInput]) -> AsyncGenerator[ExtractionResult, None]:
-        """Yield the outcome of each input that has one."""
-        for index, chunk in enumerate(inputs):
-            if outcome := self.outcomes.get(chunk.hash(self.identity)):
-                yield replace(outcome, index=index)
+async def finished(
+    identity: str, outcomes: Mapping[str, ExtractionResult], inputs: Sequence[ChunkInput]
+) -> AsyncGenerator[ExtractionResult, None]:
+    """Yield the outcomes that are there already, by the hash of their input, as the extractor `identity` would."""
+    for index, chunk in enumerate(inputs):
+        if outcome := outcomes.get(chunk.hash(identity)):
+            yield replace(outcome, index=index)

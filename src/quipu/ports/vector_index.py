@@ -1,14 +1,14 @@
-"""VectorIndex: nearest-neighbour search over the vectors of a view."""
+"""VectorIndex: nearest-neighbour search over the vectors of a view; and the candidates of an approximate one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from quipu.model.evidence import Scored
-from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.store import ReadView, VectorBlock, VectorSpace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +55,55 @@ class VectorIndex(Protocol):
 
     async def catch_up(self, view: ReadView) -> None:
         """Update the saved index to the view's revision. Searches are correct without it, but slower."""
+
+
+@runtime_checkable
+class ApproximateVectorIndex(VectorIndex, Protocol):
+    """A vector index whose `nearest` may miss a neighbour, and says so. Its scores are exact all the same."""
+
+    def for_question(self) -> Self:
+        """Return the same index with notes of its own."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the trace must say about the searches so far; nothing where all were made without candidates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateState:
+    """What a candidate index holds of a space: its live rows at `revision`, up to `last_row`; they are about `n_rows`.
+
+    `embedder` is identity and dimension of the model of their vectors.
+    """
+
+    last_row: int = -1
+    revision: int = 0
+    n_rows: int = 0
+    embedder: str = ""
+
+
+class CandidateIndex(Protocol):
+    """Finds rows of vectors that may be the nearest, quickly; kept outside of the index, and derived from it.
+
+    It may hold rows that the store has no more, and lack new ones. Methods raise Unavailable if it does not answer.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is, for messages."""
+
+    async def state(self, space: VectorSpace) -> CandidateState:
+        """Return what it holds of a space."""
+
+    async def update(
+        self, space: VectorSpace, added: VectorBlock, deleted: Sequence[int], state: CandidateState
+    ) -> None:
+        """Add and delete rows, then record the new state. Repeating an update that was cut off is harmless."""
+
+    async def clear(self, space: VectorSpace) -> None:
+        """Forget all rows of a space and its state."""
+
+    async def nearest_rows(self, space: VectorSpace, query: npt.NDArray[np.float32], n: int) -> list[int]:
+        """Return up to `n` rows whose vectors have about the largest dot product with `query`, [d]."""
+
+    async def close(self) -> None:
+        """Close every connection."""

@@ -32,7 +32,7 @@ _FILES = ("index", "ontology", "glossary", "secrets", "record", "cache")  # sett
 
 
 # Variables that hold keys, and so are no settings.
-KEY_VARIABLES = ("QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY", "QUIPU_PARSER_KEY")
+KEY_VARIABLES = ("QUIPU_LLM_KEY", "QUIPU_EMBEDDER_KEY", "QUIPU_RERANKER_KEY", "QUIPU_PARSER_KEY", "QUIPU_QDRANT_KEY")
 _DATA = "QUIPU_DATA"  # where benchmarks and tests find data sets
 
 

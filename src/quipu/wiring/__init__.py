@@ -33,6 +33,7 @@ from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 
 if TYPE_CHECKING:
+    from quipu.vectors.approximate import ApproximateVectors
     from quipu.wiring.ray_cluster import RayCluster
     from quipu.wrap.meter import SpendingLedger
     from quipu.wrap.retry import RetryPolicy
@@ -108,7 +109,7 @@ async def open_engine(
     """
     store = open_store(settings)
     try:
-        is_new = not await _is_in_place(settings, store)
+        is_new = not await is_in_place(settings, store)
         if is_new and not create:
             raise NotFound(f"There is no index in {place(settings)}.", remedy="Add documents first: quipu add PATH")
         _check(settings)
@@ -161,8 +162,8 @@ async def _components(
     path = await _local_folder(settings, store)
     reading = _reading(settings)
     cluster = _cluster(settings, embedder, extractor)
-    if cluster:
-        models = replace(models, closing=(*models.closing, cluster.close))
+    vectors = await _vectors(settings, store, path)
+    closing = [opened.close for opened in (cluster, getattr(vectors, "candidates", None)) if opened]
     ingest_config = IngestConfig(
         parse=reading.parse,
         parser_settings=reading.identities,
@@ -180,13 +181,13 @@ async def _components(
         path=path,
         outer_folder=settings.outer_folder.absolute(),
         store=store,
-        vectors=LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below),
+        vectors=vectors,
         topology=LocalTopologyIndex(path / TOPOLOGY_FOLDER),
         embedder=embedder,
         bulk_embedder=cluster,
         ingest_config=ingest_config,
         make_query=settings.query,
-        models=models,
+        models=replace(models, closing=(*models.closing, *closing)),
         summaries=SummaryOptions(language=settings.language or "", prompts=settings.prompts, n_ahead=models.n_ahead),
         catalog=make_catalog(*GROUPINGS[settings.hierarchy_grouping]),
         is_index=is_index,
@@ -199,6 +200,15 @@ async def _components(
         past=PastIndexes(path / PAST_FOLDER, store.history, partial(_copy_index, settings, store)),
         keeps_history=settings.history,
     )
+
+
+async def _vectors(settings: Settings, store: RelationalStore, path: Path) -> "LocalVectors | ApproximateVectors":
+    local = LocalVectors(path / VECTORS_FOLDER, exact_below=settings.exact_below)
+    if settings.vector_search == "local":
+        return local
+    from quipu.wiring.candidates import open_approximate
+
+    return open_approximate(settings, await store.identity(), local)
 
 
 def _cluster(settings: Settings, embedder: Embedder, extractor: Extractor) -> "RayCluster | None":
@@ -331,16 +341,8 @@ def place(settings: Settings) -> str:
     return str(settings.folder or settings.index)
 
 
-async def has_index(settings: Settings) -> bool:
-    """Return whether there is an index where the settings say; nothing is created."""
-    store = open_store(settings)
-    try:
-        return await _is_in_place(settings, store) and await store.exists()
-    finally:
-        await store.close()
-
-
-async def _is_in_place(settings: Settings, store: RelationalStore) -> bool:
+async def is_in_place(settings: Settings, store: RelationalStore) -> bool:
+    """Return whether there is an index where the settings say."""
     if settings.folder:
         return (settings.folder / INDEX_FILE).exists()
     return await store.exists()

@@ -18,7 +18,7 @@ from quipu.wiring import (
     PAST_FOLDER,
     TOPOLOGY_FOLDER,
     VECTORS_FOLDER,
-    has_index,
+    is_in_place,
     make_analyzer,
     make_folder,
     open_store,
@@ -91,6 +91,15 @@ async def copy_index(source: Settings, target: Settings) -> int:
     finally:
         await store.close()
         await copy.close()
+
+
+async def has_index(settings: Settings) -> bool:
+    """Return whether there is an index where the settings say; nothing is created."""
+    store = open_store(settings)
+    try:
+        return await is_in_place(settings, store) and await store.exists()
+    finally:
+        await store.close()
 
 
 def restore_database(

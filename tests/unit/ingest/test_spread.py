@@ -7,7 +7,7 @@ import pytest
 
 from quipu.errors import Unavailable
 from quipu.ingest.local import LocalExtractor
-from quipu.ingest.spread import FinishedExtractor, read_completely
+from quipu.ingest.spread import finished, read_completely
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.model.extraction import ChunkInput
 from quipu.ports.ingest import ExtractionResult
@@ -65,10 +65,8 @@ async def test_a_fault_of_the_extractor_leaves_what_was_read_before() -> None:
     assert {outcome.error for outcome in outcomes[1:]} == {"The extractor failed: ZeroDivisionError: by nothing"}
 
 
-async def test_a_finished_extractor_yields_what_it_knows() -> None:
-    extractor = LocalExtractor()
+async def test_finished_outcomes_are_yielded_for_the_inputs_that_have_one() -> None:
     known, unknown = ChunkInput(text="Marco Polo met Kublai Khan.", title=""), ChunkInput(text="Nobody.", title="")
     outcome = ExtractionResult(index=0, extraction=None, error="why")
-    finished = FinishedExtractor(extractor, {known.hash(extractor.identity): outcome})
-    assert (finished.identity, finished.description) == (extractor.identity, extractor.description)
-    assert [result async for result in finished.extract([unknown, known])] == [replace(outcome, index=1)]
+    results = finished("local/5", {known.hash("local/5"): outcome}, [unknown, known])
+    assert [result async for result in results] == [replace(outcome, index=1)]

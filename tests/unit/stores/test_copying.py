@@ -13,8 +13,8 @@ from quipu.model.document import SourceDocument
 from quipu.model.query import Query
 from quipu.settings import Settings
 from quipu.stores.relational import archive
-from quipu.wiring import has_index, open_engine
-from quipu.wiring.restoring import copy_index
+from quipu.wiring import open_engine
+from quipu.wiring.restoring import copy_index, has_index
 from tests.postgres import PostgresIndexes
 
 _DATA = Path(__file__).resolve().parents[2] / "data"

@@ -163,7 +163,8 @@ def _space(index: Path) -> Check:
 
 def _index(settings: "Settings") -> Check:
     """Open the index and check its file for damage, a wrong schema or another embedder."""
-    from quipu.wiring import has_index, place
+    from quipu.wiring import place
+    from quipu.wiring.restoring import has_index
 
     if not asyncio.run(has_index(settings)):
         return Check(name="index", outcome="ok", detail=f"none at {place(settings)} yet", remedy="quipu add PATH")

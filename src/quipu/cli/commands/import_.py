@@ -42,7 +42,7 @@ def command(paths: tuple[Path, ...], is_dry: bool, has_no_model: bool, budget: s
     if a document could not be read.
     """
     from quipu.ingest.graph_import import read_graph
-    from quipu.wiring import has_index
+    from quipu.wiring.restoring import has_index
 
     settings = load_settings(has_no_model=has_no_model, budget=budget)
     graph = read_graph(paths)  # before an index is created, so that invalid files leave no empty index behind
