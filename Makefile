@@ -6,8 +6,11 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.1
 BIN := $(if $(filter Windows_NT,$(OS)),.venv/Scripts,.venv/bin)
 READY := .venv/.ready
 
+# Without bytecode, every process that a test starts compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format ui browser bench laws reference clean
+.PHONY: help setup demo test check lint types house format ui browser bench laws reference clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -30,12 +33,18 @@ demo: $(READY)  ## Index a small corpus and ask six questions
 test: $(READY)  ## Run every test
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(TESTS)
 
-check: $(READY)  ## Lint, format, types, layers, spelling, and how simple the code is
+check: lint types house  ## Lint, format, types, layers, spelling, and how simple the code is (at once: make -j2 check)
+
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/codespell
+
+types: $(READY)
+	$(BIN)/mypy
+
+house: $(READY)
 	$(BIN)/python scripts/house.py --check
 
 format: $(READY)  ## Put imports and layout right

@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -138,6 +139,13 @@ def _live_and_die(folder: Path, kind: str, n: int, fault: str, server: str = "")
     _points_of(folder).write_text(f"{n - fuse.n}")
 
 
+def warm_up() -> None:
+    """Live through the history once, so that forks find every module loaded and every statement compiled."""
+    os.environ.pop(DATABASE_VARIABLE, None)  # a job names its server
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(live(Path(folder) / "warm"))
+
+
 def _points_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.points")
 
@@ -149,6 +157,7 @@ def main() -> None:
     fault, and print dumps and rankings. A FAULT named is seeded, "sound" is none.
     """
     if sys.argv[1] == "live":
+        warm_up()
         for name, kind, n, *others in jobs():
             folder = Path(name)
             code = forked(partial(_live_and_die, folder, kind, int(n), *others))
