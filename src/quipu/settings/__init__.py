@@ -256,8 +256,8 @@ class Settings(QuerySettings):
     cache: FilePath | None = Field(
         None, description="Folder for local files of indexes in a database; by default ~/.cache/quipu."
     )
-    vector_search: Literal["local", "qdrant"] = Field(
-        "local", description="What finds near vectors; qdrant: your server, approximately: docs/scaling.md."
+    vector_search: Literal["local", "qdrant", "pgvector"] = Field(
+        "local", description="What finds near vectors; others than local are approximate: docs/scaling.md."
     )
     qdrant_url: Address = Field(None, repr=False, description="Address of the Qdrant server.")
     exact_below: int = Field(

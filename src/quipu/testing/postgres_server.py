@@ -116,10 +116,10 @@ class PostgresServer:
 
 
 @contextmanager
-def serving() -> Iterator[PostgresServer]:
-    """Start a server and stop it after the block. Raises Unavailable where there is no PostgreSQL."""
+def serving(extension: str = "") -> Iterator[PostgresServer]:
+    """Start a server, one that has an `extension`, and stop it after the block; raises Unavailable if there is none."""
     with _temporary_folder() as folder:
-        server = _created(folder)
+        server = _created(folder, extension)
         server.start()
         try:
             yield server
@@ -137,10 +137,12 @@ def _temporary_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _created(folder: Path) -> PostgresServer:
-    """Return a server of the first programs that work for this user."""
-    reasons = ["no initdb was found"]
+def _created(folder: Path, extension: str) -> PostgresServer:
+    """Return a server of the first programs that work for this user and have the extension, "" for any."""
+    reasons = [f"no initdb was found{f' beside {extension}.control' if extension else ''}"]
     for programs in _candidates():
+        if extension and not _has_extension(programs, extension):
+            continue
         try:
             server = PostgresServer(programs, folder)
             server.create()
@@ -162,6 +164,11 @@ def _candidates() -> Iterator[Path]:
     wheel = find_spec(_WHEEL)
     for location in (wheel and wheel.submodule_search_locations) or ():
         yield from sorted(Path(location).glob("pginstall*/bin"), reverse=True)
+
+
+def _has_extension(programs: Path, name: str) -> bool:
+    folders = (programs.parent / "share", Path("/usr/share/postgresql") / programs.parent.name)
+    return any(next(folder.rglob(f"{name}.control"), None) for folder in folders)
 
 
 def _exists(user: str) -> bool:

@@ -208,7 +208,7 @@ async def _vectors(settings: Settings, store: RelationalStore, path: Path) -> "L
         return local
     from quipu.wiring.candidates import open_approximate
 
-    return open_approximate(settings, await store.identity(), local)
+    return await open_approximate(settings, await store.identity(), local)
 
 
 def _cluster(settings: Settings, embedder: Embedder, extractor: Extractor) -> "RayCluster | None":

@@ -1,31 +1,53 @@
-"""Approximate vector search by the settings: candidates of Qdrant in front of the local index."""
+"""Approximate vector search by the settings: candidates of Qdrant or pgvector in front of the local index."""
 
 from urllib.parse import urlsplit
 
 from quipu.errors import InvalidInput
+from quipu.model.index_address import parse_database_address
 from quipu.ports.vector_index import CandidateIndex, VectorIndex
 from quipu.settings import Settings
 from quipu.settings.sources import find_key, find_secrets
 from quipu.vectors.approximate import ApproximateVectors
-from quipu.vectors.qdrant import open_qdrant
 
 QDRANT_KEY = "QUIPU_QDRANT_KEY"
 
 
-def open_approximate(settings: Settings, identity: str, exact: VectorIndex) -> ApproximateVectors:
-    """Return the approximate index that the settings name; nothing is asked yet. `identity` is that of the index.
+async def open_approximate(settings: Settings, identity: str, exact: VectorIndex) -> ApproximateVectors:
+    """Return the approximate index that the settings name. `identity` is that of the index. Qdrant is not asked yet.
 
-    Raises InvalidInput for settings that do not fit together, and Unavailable for a library that is not installed.
+    Raises InvalidInput for settings that do not fit together, and Unavailable for a missing library or extension.
     """
     if not identity:
         raise InvalidInput(
             f"vector_search = {settings.vector_search!r} needs an index with an identity, and this one is older.",
             remedy="Copy it, which gives it one: quipu copy FROM TO.",
         )
-    return ApproximateVectors(exact, _qdrant(settings, identity), settings.exact_below)
+    candidates = _qdrant(settings, identity) if settings.vector_search == "qdrant" else await _pgvector(settings)
+    return ApproximateVectors(exact, candidates, settings.exact_below)
+
+
+async def _pgvector(settings: Settings) -> CandidateIndex:
+    if settings.folder:
+        raise InvalidInput(
+            f"vector_search = 'pgvector' needs an index in PostgreSQL, and {settings.folder} is a folder.",
+            remedy="Copy it there (quipu copy), or set vector_search to local.",
+        )
+    from quipu.stores.postgres.backend import PostgresBackend
+    from quipu.stores.postgres.pgvector import PgVectorCandidates
+
+    backend = PostgresBackend(parse_database_address(str(settings.index)), busy_timeout_s=settings.busy_timeout_s)
+    candidates = PgVectorCandidates(backend)
+    try:
+        await candidates.check()
+    except BaseException:
+        await candidates.close()
+        raise
+    return candidates
 
 
 def _qdrant(settings: Settings, identity: str) -> CandidateIndex:
+    from quipu.vectors.qdrant import open_qdrant
+
     url = settings.qdrant_url
     if not url:
         raise InvalidInput(
