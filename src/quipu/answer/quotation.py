@@ -178,17 +178,20 @@ def choose_quotes(
     `subject` is the name that the question is about, if it has just one.
     """
     parts = list(zip(question.parts, passages_by_part, strict=True))
-    n_parts = len(parts)
-    if n_parts > 1:
-        n_quotes = 1 if n_parts > 2 else limits.n_quotes
+    if len(parts) > 1:
+        n_quotes = 1 if len(parts) > 2 else limits.n_quotes
         limits = replace(limits, n_quotes=n_quotes, n_close_quotes=n_quotes)
-    quotes: list[Quote] = []
-    for part, passages in parts:
-        for quote in _quotes_of_part(part, question, passages, weights, limits):
-            is_new = not any(quote.overlaps(other) for other in quotes)
-            if is_new and sum(len(other.text) for other in (*quotes, quote)) <= limits.total:
-                quotes.append(_with_words(quote, part, subject))
-    return quotes
+    ranked = [
+        (rank, place, quote)
+        for place, (part, passages) in enumerate(parts)
+        for rank, quote in enumerate(_quotes_of_part(part, question, passages, weights, limits))
+    ]
+    quotes: dict[tuple[int, int], Quote] = {}
+    for rank, place, quote in sorted(ranked, key=lambda entry: entry[:2]):  # the best of each part before a second one
+        is_new = not any(quote.overlaps(other) for other in quotes.values())
+        if is_new and sum(len(other.text) for other in (*quotes.values(), quote)) <= limits.total:
+            quotes[place, rank] = _with_words(quote, parts[place][0], subject)
+    return [quotes[key] for key in sorted(quotes)]
 
 
 def _with_words(quote: Quote, part: QuestionPart, subject: str) -> Quote:
@@ -224,7 +227,7 @@ def _quotes_of_part(
     quotes: list[Quote] = []
     n_chars = limits.n_list_chars if kind is QuestionKind.LIST else limits.n_chars
     blocks = [quote for sentence in ranked if (quote := grow_quote(passages[sentence.place], sentence, n_chars))]
-    candidates = _ranked_by_words(question.text, blocks, weights, n_chars)
+    candidates = _ranked_by_words(part.words if len(question.parts) > 1 else question.text, blocks, weights, n_chars)
     if kind is QuestionKind.LIST and ranked and (listed := best_list(part, passages, ranked[0], weights)):
         quotes.append(Quote(passage=listed.passage, spans=listed.spans, mark=listed.spans[0], score=ranked[0].score))
     while candidates and len(quotes) < limits.n_close_quotes:
@@ -305,13 +308,8 @@ def grow_quote(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> 
             return None
         room = n_chars - (end - start)
         spans = [*(lead for lead in _leads(passage, sentence.block, room) if lead[1] <= start), (start, end)]
-    return Quote(
-        passage=passage,
-        spans=tuple(spans),
-        mark=(sentence.start, sentence.end),
-        score=sentence.score,
-        header=header,
-    )
+    mark = (sentence.start, sentence.end)
+    return Quote(passage=passage, spans=tuple(spans), mark=mark, score=sentence.score, header=header)
 
 
 def _leads(passage: PassageText, index: int, room: int) -> Iterator[Span]:

@@ -29,6 +29,7 @@ PROSE_STOP_SHARE = 0.25  # of the words of a text that is all sentences
 MAX_BLOCKS = 60  # that may hold the best sentence: only their sentences are scored
 _WORD = re.compile(r"[^\W\d_]+")
 _PIECE = re.compile(r".{1,240}(?:[\s,;，；、。|]|$)|.{1,240}", re.DOTALL)
+_CJK_PUNCTUATION = "，。；？！"  # sentences have it, lists of names do not
 _FUNCTION_CHARACTERS = re.compile("[的了是在和与有被于这那几谁吗呢哪何么多少怎样为用把将就也都从到对又会能]")
 _CAPITALISED = re.compile(r"(?<=[^.!?…»\s*>#] )[\"'«“(`*]*([A-ZА-ЯЁ][^\W\d_]{2,})")
 _DEFAULT = re.compile(r"\bdefaults?\b|\bout of the box\b|по умолчанию|默认|缺省", re.IGNORECASE)
@@ -182,9 +183,10 @@ def bm25(finder: WordFinder, text: str, n_chars: int) -> float:
 def prose_share(text: str) -> float:
     """Return how much a text reads like sentences, from 0 to 1: by its share of stop words.
 
-    Indexes, lists of links, names and program code have hardly any.
+    Indexes, lists of links, names and program code have hardly any. In unspaced scripts punctuation counts, too.
     """
     n_words = n_stop = 0
+    n_stop += 2 * sum(map(text.count, _CJK_PUNCTUATION))
     for word in _WORD.findall(text):
         if is_unspaced(word[0]):
             n_words += len(word)
@@ -360,7 +362,7 @@ _DEFINES = (
     r"(?:\s*[(（][^)）]{1,80}[)）])?[*_`'\"»”」]*\s*"
     r"(?:(?:,[^,.]{1,60},\s*)?(?:(?:is|was) (?:an?|the|one|any|used|what|where|when|how|short|simply)"
     r"|are|means?|stands? for|refers? to|denotes?|consists? of|provides?|lets?|allows?|enables?|helps?|aims? to)\b"
-    r"|[—–:：]|-\s|(?:\w+ )?(?:—|–|это\b|является|называ\w+|означает|представляет)"
+    r"|[—–:：]|-\s|\|\s*[^\W\d_]{2}|(?:\w+ )?(?:—|–|это\b|является|называ\w+|означает|представляет)"
     r"|[，,]?(?:是|指|即|表示|为|就是|主要))"
 )
 _CALLED = (

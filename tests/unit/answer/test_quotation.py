@@ -112,6 +112,27 @@ def test_a_comparison_quotes_both_sides() -> None:
     assert [quote.passage.chunk.title for quote in quotes[:2]] == ["Camels", "Horses"]
 
 
+def test_a_comparison_quotes_what_defines_a_side_before_a_row_that_names_both() -> None:
+    text = "# 骆驼\n\n## 单峰骆驼\n单峰骆驼背上只有一个驼峰，跑得快。\n\n## 双峰骆驼\n双峰骆驼耐寒，毛长，走得慢。\n\n"
+    table = "| 项目 | 说明 |\n|---|---|\n| 种类 | 支持单峰骆驼和双峰骆驼 |\n| 盐 | 单峰骆驼和双峰骆驼都驮 |"
+    texts = [quote.text for quote in _quotes("单峰骆驼和双峰骆驼有什么区别？", passage_text(text + table))]
+    assert "跑得快" in texts[0]
+    assert any("走得慢" in quoted for quoted in texts)
+
+
+def test_each_part_of_a_question_is_ranked_by_its_own_words() -> None:
+    both = passage_text("The wolf is eating in the great desert, where camels drink in the dry summer.", title="B")
+    one = passage_text("The wolf is eating hares.", title="A")
+    quotes = _quotes("What is the wolf eating, and where do camels drink in the dry summer?", both, one)
+    assert [quote.text for quote in quotes] == [one.text, both.text]
+
+
+def test_a_row_whose_first_cell_is_the_term_defines_it() -> None:
+    rows = "| kiln bread | bread of a kiln, as the kiln leaves it |\n| kiln | an oven for bricks |"
+    text = f"| word | meaning |\n|---|---|\n{rows}"
+    assert _quotes("What is a kiln?", passage_text(text))[0].row == "| kiln | an oven for bricks |"
+
+
 def test_equal_text_is_quoted_once() -> None:
     sentence = "The caravan left Tabriz in May."
     quotes = _quotes("When did the caravan leave Tabriz?", passage_text(sentence), passage_text(sentence, title="Copy"))
