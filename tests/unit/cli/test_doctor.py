@@ -121,6 +121,13 @@ def test_secrets_that_others_can_read_are_a_warning(cli: Cli, tmp_path: Path, mo
     assert "sk-secret" not in str(check)
 
 
+def test_every_extra_that_a_setting_may_need_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ray", "qdrant_client"):
+        monkeypatch.setitem(sys.modules, name, None)
+    detail = _checks(cli)["extras"]["detail"]
+    assert {"ray", "qdrant"} <= set(detail.partition("not installed")[2].replace(",", " ").split())
+
+
 def test_a_grouping_whose_library_is_missing_is_told_with_its_remedy_and_fails_nothing_else(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

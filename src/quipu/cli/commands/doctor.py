@@ -40,6 +40,8 @@ _EXTRAS = {
     "tiktoken": "tiktoken",
     "sklearn": "mixture",
     "psycopg": "postgres",
+    "ray": "ray",
+    "qdrant_client": "qdrant",
 }
 
 
