@@ -60,7 +60,8 @@ ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json
 	@touch $@
 
 browser: $(READY) ui  ## Test the web page in Chromium
-	cd ui && QUIPU=$(CURDIR)/$(BIN)/quipu npm run --silent test
+	demo=$$(mktemp -d) && trap 'rm -rf "$$demo"' EXIT && $(BIN)/quipu --index "$$demo/index" demo > /dev/null && \
+		cd ui && DEMO="$$demo" QUIPU=$(CURDIR)/$(BIN)/quipu npm run --silent test
 
 bench: $(READY)  ## Measure speed beside LightRAG, and quality (longer: make bench SPEED=--full)
 	$(BIN)/python -m benchmarks.speed $(SPEED)

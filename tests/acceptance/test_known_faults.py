@@ -8,7 +8,7 @@
 | a header chooses the workspace, and an unknown one is created | here: the path alone |
 | names that lead out of the folder, deletion of any file | here: names are ids |
 | any site may read, keys can be guessed, raw exceptions | `test_access`: origins, wrong keys; here: errors |
-| scripts in documents run in the page | here: originals and texts; `ui/tests/document.test.mjs` |
+| scripts in documents run in the page | here: originals and texts; `ui/tests/timed/document.test.mjs` |
 | files of the same name replace or refuse each other | here: names with folders |
 | absolute addresses break behind a proxy | here: relative; `ui/tests/frame.test.mjs` |
 | reading documents stops answers | here: a question while a job waits for a model |

@@ -1,7 +1,7 @@
 // Browser: what every test of the page needs: a server over the demo corpus, Chromium, and checks of accessibility.
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -19,9 +19,13 @@ const FLAGS = [
 export const TIMEOUT_MS = 40_000;
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Make an index of the demo corpus in a folder of its own, and return the folder. */
+/** Make an index of the demo corpus in a folder of its own, a copy of that in the folder DEMO if it is set, and return the folder. */
 export function demoIndex() {
   const folder = mkdtempSync(join(tmpdir(), "quipu-page-"));
+  if (process.env.DEMO) {
+    cpSync(process.env.DEMO, folder, { recursive: true });
+    return folder;
+  }
   const made = spawnSync(QUIPU, ["--index", join(folder, "index"), "demo"], { encoding: "utf8", env: environment() });
   if (made.status !== 0) throw new Error(`quipu demo failed: ${made.stderr || made.error}`);
   return folder;

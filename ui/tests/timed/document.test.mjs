@@ -5,7 +5,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { addDocument, demoIndex, mainThread, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { addDocument, demoIndex, mainThread, open, removeFolder, startBrowser, startServer, violations } from "../browser.mjs";
 
 let folder, server, browser;
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { demoIndex, mainThread, open, removeFolder, startBrowser, startModel, startServer } from "./browser.mjs";
+import { demoIndex, mainThread, open, removeFolder, startBrowser, startModel, startServer } from "../browser.mjs";
 
 const ANSWER = "Michael Ventris built on the work of Alice Kober [1].\n\n" + "She cut slips from old cards [1]. ".repeat(30) + "\n\nHe won a prize of 900 pounds.";
 const asked = `#/workspaces/default/ask?q=${encodeURIComponent("Who built on the work of Alice Kober?")}`;

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { demoIndex, open, removeFolder, startBrowser, startModel, startServer, violations } from "./browser.mjs";
+import { demoIndex, open, removeFolder, startBrowser, startModel, startServer, violations } from "../browser.mjs";
 
 const VIEW = "#/workspaces/default/documents";
 const ROW = ".rows li";

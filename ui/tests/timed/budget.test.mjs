@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { demoIndex, mainThread, open, removeFolder, startBrowser, startServer } from "./browser.mjs";
+import { demoIndex, mainThread, open, removeFolder, startBrowser, startServer } from "../browser.mjs";
 
 let folder, server, browser;
 

@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { QUIPU, demoIndex, mainThread, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { QUIPU, demoIndex, mainThread, open, removeFolder, startBrowser, startServer, violations } from "../browser.mjs";
 
 const HOSTILE = `<img src=x onerror="window.hacked=1">`;
 const PASSAGE = {
