@@ -53,8 +53,8 @@ class Models:
     `meter` counts every call; a child of it counts the calls of one question or one run. `check` asks the models that
     documents need and counts these calls by the meter it is given. It raises Unavailable where a model does not answer,
     and returns notes for the user. `n_ahead` is how many calls wait for a reply at once while summaries and reports are
-    written. `reader` returns the extractor that counts its calls by a meter; None where the extractor asks no model.
-    `currency` is that of all prices.
+    written, `n_pictures_ahead` while pictures are described. `reader` returns the extractor that counts its calls by a
+    meter; None where the extractor asks no model. `currency` is that of all prices.
     """
 
     meter: Meter = field(default_factory=Meter)
@@ -66,6 +66,7 @@ class Models:
     check: Callable[[Meter], Awaitable[tuple[str, ...]]] = check_nothing
     reader: Callable[[Meter], Extractor] | None = None
     n_ahead: int = 1
+    n_pictures_ahead: int = 1
     currency: str = USD
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
 
@@ -207,8 +208,12 @@ class Components:
         """Return the same components, with every model call made for documents counted by `meter`."""
         models, ingest_config = replace(self.models, meter=meter), self.ingest_config
         extractor = models.reader(meter) if models.reader else ingest_config.extractor
+        pictures, llm = ingest_config.pictures, models.llm(Role.VISION)
         ingest_config = replace(
-            ingest_config, extractor=extractor, embedder=models.embedder(ingest_config.embedder, meter)
+            ingest_config,
+            extractor=extractor,
+            embedder=models.embedder(ingest_config.embedder, meter),
+            pictures=replace(pictures, llm=llm) if pictures and llm else None,
         )
         return replace(self, models=models, ingest_config=ingest_config, embedder=models.embedder(self.embedder, meter))
 

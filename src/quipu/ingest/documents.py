@@ -10,11 +10,13 @@ from typing import Protocol
 from quipu.errors import InvalidDocument, QuipuError
 from quipu.ingest.chunkers import CHUNKERS, chunk_spans, sentences_to_compare, with_header
 from quipu.ingest.chunkers.semantic import sentence_similarities
+from quipu.ingest.pictures import PictureReader
 from quipu.model.chunking import Chunking, ChunkingRule
 from quipu.model.document import (
     Document,
     DocumentStatus,
     ParsedDocument,
+    Picture,
     SourceDocument,
     is_same_content,
     is_same_extraction,
@@ -66,7 +68,7 @@ class IngestConfig:
     A document uses its own chunking if it has one, else the chunking of the first of `rules` that matches its id, else
     `chunking`. `embedder` embeds sentences for the chunking method that compares them. `parser_settings` says for some
     media types with which settings they are parsed. With a `reader`, documents are read by other processes, and
-    `extractor` only names what they extract with.
+    `extractor` only names what they extract with. `pictures` asks a model about pictures; None: nobody does.
     """
 
     parse: Callable[[SourceDocument], ParsedDocument]
@@ -79,6 +81,7 @@ class IngestConfig:
     keep_originals: bool = True
     parser_settings: Mapping[str, str] = field(default_factory=dict)
     reader: DocumentReader | None = None
+    pictures: PictureReader | None = None
 
     def with_chunking(self, chunking: Chunking | None) -> "IngestConfig":
         """Return the configuration of one call: a `chunking` given there replaces the setting and all rules."""
@@ -100,21 +103,27 @@ class ChangeStatus(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedSource:
-    """A parsed document that is not yet chunked; `sentences` are those to compare first, if its chunking needs that."""
+    """A parsed document that is not yet chunked; `sentences` are those to compare first, if its chunking needs that.
+
+    A model is to be asked about its `pictures`. Once it was, `error` says which of them have no description.
+    """
 
     source: SourceDocument
     parsed: ParsedDocument
     chunking: Chunking
     sentences: Sequence[str]
+    pictures: tuple[Picture, ...] = ()
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkedDocument:
-    """A parsed document and its chunks in order."""
+    """A parsed document and its chunks in order; a model was not yet asked about its `pictures`."""
 
     source: SourceDocument
     parsed: ParsedDocument
     chunks: tuple[Chunk, ...]
+    pictures: tuple[Picture, ...] = ()
 
 
 async def indexed_documents(sources: Sequence[SourceDocument], store: Store) -> dict[str, Document]:
@@ -166,7 +175,10 @@ def failure_of(error: Exception, component: str) -> DocumentReading:
 
 
 async def read_document(source: SourceDocument, config: IngestConfig) -> ChunkedDocument:
-    """Parse and chunk one document. Raises InvalidDocument if it cannot be read, and the errors of the embedder."""
+    """Parse and chunk one document, without asking about its pictures.
+
+    Raises InvalidDocument if it cannot be read, and the errors of the embedder.
+    """
     parsed_source = await asyncio.to_thread(parse_document, source, config)
     similarities: Sequence[float] = ()
     if parsed_source.sentences:
@@ -175,11 +187,33 @@ async def read_document(source: SourceDocument, config: IngestConfig) -> Chunked
 
 
 def parse_document(source: SourceDocument, config: IngestConfig) -> ParsedSource:
-    """Parse a document. Raises InvalidDocument if it cannot be read."""
-    parsed = config.parse(source)
+    """Parse a document, and collect its pictures if a model reads them. Raises InvalidDocument if it cannot be read."""
+    if config.pictures is None:
+        return _parsed_source(source, config.parse(source), config)
+    parsed, pictures = config.pictures.parser.collect(source)
+    return replace(_parsed_source(source, parsed, config), pictures=pictures)
+
+
+async def describe_pictures(
+    parsed_source: ParsedSource, config: IngestConfig, on_reply: Callable[[], None]
+) -> ParsedSource:
+    """Return the document with what a model says of its pictures. Raises Unavailable and OverBudget as the model does.
+
+    Raises InvalidDocument if it has no other text and the model finds none.
+    """
+    source, reader = parsed_source.source, config.pictures
+    if reader is None or not parsed_source.pictures:
+        return parsed_source
+    replies = await reader.read(parsed_source.pictures, source.id, parsed_source.parsed.title, on_reply)
+    parsed = await asyncio.to_thread(reader.parser.describe, source, replies.descriptions)
+    return replace(_parsed_source(source, parsed, config), error=replies.error)
+
+
+def _parsed_source(source: SourceDocument, parsed: ParsedDocument, config: IngestConfig) -> ParsedSource:
     chunking = config.chunking_of(source)
-    sentences = sentences_to_compare(parsed, chunking)
-    return ParsedSource(source=source, parsed=parsed, chunking=chunking, sentences=sentences)
+    return ParsedSource(
+        source=source, parsed=parsed, chunking=chunking, sentences=sentences_to_compare(parsed, chunking)
+    )
 
 
 def chunk_document(parsed_source: ParsedSource, similarities: Sequence[float], config: IngestConfig) -> ChunkedDocument:
@@ -207,10 +241,11 @@ def chunk_document(parsed_source: ParsedSource, similarities: Sequence[float], c
                 headings=span.headings,
                 page=span.page,
                 header=span.header,
+                error="" if chunks else parsed_source.error,
             )
         )
         n_by_text_hash[text_hash] += 1
-    return ChunkedDocument(source=source, parsed=parsed, chunks=tuple(chunks))
+    return ChunkedDocument(source=source, parsed=parsed, chunks=tuple(chunks), pictures=parsed_source.pictures)
 
 
 def extractor_input(chunk: Chunk, documents: tuple[str, ...] = ()) -> ChunkInput:

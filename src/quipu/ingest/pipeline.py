@@ -23,6 +23,7 @@ from quipu.ingest.documents import (
     ParsedSource,
     chunk_document,
     content_hash,
+    describe_pictures,
     failure_of,
     parse_document,
 )
@@ -87,7 +88,7 @@ class _PipelineRun:
 
     def __init__(self, store: Store, config: IngestConfig, result: PipelineResult, on_event: EventSink) -> None:
         self._store, self._config, self._result, self._on_event = store, config, result, on_event
-        self._n_inputs = self._n_outcomes = 0
+        self._n_inputs = self._n_outcomes = self._n_pictures = self._n_described = 0
 
     async def process(self, jobs: Sequence[Job], pool: WorkerPool) -> None:
         """Do the removals; parse and chunk the other documents group by group, and start the extraction of each."""
@@ -99,8 +100,8 @@ class _PipelineRun:
                 self._start_reading(self._config.reader, waiting, pool)
                 continue
             try:
-                chunked, failed = await _parse_and_chunk_group(waiting, self._config)
-            except (OverBudget, Unavailable) as error:  # of embedder or parser: the documents go back to the queue
+                chunked, failed = await self._parse_and_chunk_group(waiting)
+            except (OverBudget, Unavailable) as error:  # of a model or a parser: the documents go back to the queue
                 self._result.stopped = self._result.stopped or error
                 return
             chunked = await self._still_claimed(chunked)
@@ -143,6 +144,38 @@ class _PipelineRun:
                 outcomes |= reading.outcomes
         extract = partial(finished, self._config.extractor.identity, outcomes)
         await self._extract_and_commit(await self._still_claimed(chunked), failed, extract, lambda _: None)
+
+    async def _parse_and_chunk_group(self, waiting: deque[Job]) -> tuple[list[_ChunkedJob], list[_FailedJob]]:
+        """Take jobs up to a few megabytes, parse their documents, ask about their pictures, and chunk.
+
+        Sentences are compared where chunking needs it. Raises Unavailable or OverBudget if a model cannot be asked.
+        """
+        config = self._config
+        parsed, unparsed = await asyncio.to_thread(_parse_group, waiting, config)
+        described, undescribed = await self._describe_pictures(parsed)
+        compared, uncompared = await _compare_sentences(described, config.embedder)
+        chunked, unchunked = await asyncio.to_thread(_chunk_group, compared, config)
+        return chunked, [*unparsed, *undescribed, *uncompared, *unchunked]
+
+    async def _describe_pictures(self, parsed: Sequence[_ParsedJob]) -> tuple[list[_ParsedJob], list[_FailedJob]]:
+        """Return the documents with what a model says of their pictures."""
+        described: list[_ParsedJob] = []
+        failed: list[_FailedJob] = []
+        for job, document in parsed:
+            self._n_pictures += len(document.pictures)
+            on_reply = partial(self._on_picture, job.document_id)
+            try:
+                described.append((job, await describe_pictures(document, self._config, on_reply)))
+            except (OverBudget, Unavailable):
+                raise
+            except Exception as error:
+                failed.append((job, failure_of(error, "parser")))
+        return described, failed
+
+    def _on_picture(self, document_id: str) -> None:
+        self._n_described += 1
+        n_done, n_total = self._n_described, self._n_pictures
+        self._on_event(Progress(stage="pictures", n_done=n_done, n_total=n_total, document_id=document_id))
 
     async def _remove(self, jobs: Sequence[Job]) -> None:
         if jobs:
@@ -203,19 +236,6 @@ class _PipelineRun:
     def _report_done(self, document_id: str, status: DocumentStatus, error: str = "") -> None:
         self._result.status_by_document[document_id] = status
         self._on_event(DocumentDone(document_id=document_id, status=status, error=error))
-
-
-async def _parse_and_chunk_group(
-    waiting: deque[Job], config: IngestConfig
-) -> tuple[list[_ChunkedJob], list[_FailedJob]]:
-    """Take jobs up to a few megabytes, parse their documents, compare sentences where chunking needs it, and chunk.
-
-    Raises Unavailable or OverBudget if sentences cannot be compared.
-    """
-    parsed, unparsed = await asyncio.to_thread(_parse_group, waiting, config)
-    compared, uncompared = await _compare_sentences(parsed, config.embedder)
-    chunked, unchunked = await asyncio.to_thread(_chunk_group, compared, config)
-    return chunked, [*unparsed, *uncompared, *unchunked]
 
 
 def _parse_group(waiting: deque[Job], config: IngestConfig) -> tuple[list[_ParsedJob], list[_FailedJob]]:
@@ -306,7 +326,7 @@ def _all_document_facts(
 def _facts_of(chunk: Chunk, outcome: ExtractionResult) -> ChunkFacts:
     if outcome.extraction is None:
         return ChunkFacts(chunk=replace(chunk, error=outcome.error or "the extractor gave no reason"))
-    return chunk_facts(replace(chunk, error=outcome.error), outcome.extraction)
+    return chunk_facts(replace(chunk, error=outcome.error or chunk.error), outcome.extraction)
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from datetime import date
 from enum import StrEnum
 
 from quipu.errors import InvalidInput
+from quipu.model.chat import Image
 from quipu.model.chunking import Chunking
 from quipu.model.ids import digest
 
@@ -69,6 +70,25 @@ class Block:
     headings: tuple[str, ...] = ()
     page: int | None = None
     header: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture in a document: its file, its alternative text ("" if it has none), and the text around it.
+
+    `is_page` says that it shows a whole page, whose text is wanted.
+    """
+
+    image: Image
+    alt: str = ""
+    before: str = ""
+    after: str = ""
+    is_page: bool = False
+
+    @property
+    def key(self) -> str:
+        """What names it within its document: the same file twice is one picture."""
+        return self.image.hash
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

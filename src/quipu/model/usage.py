@@ -21,6 +21,7 @@ class Stage(StrEnum):
     REPORT = "report"
     ANSWER = "answer"
     JUDGE = "judge"
+    VISION = "vision"
     EMBED = "embed"
     RERANK = "rerank"
     CHECK = "check"

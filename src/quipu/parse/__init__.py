@@ -21,6 +21,12 @@ MEDIA_TYPE_BY_SUFFIX: Mapping[str, str] = MappingProxyType(
     {suffix: media_type for file_format in FORMATS for media_type, suffixes in file_format.types for suffix in suffixes}
 )
 SCANNED = ("application/pdf", "application/gzip")  # media types of documents that may have scanned pages
+ILLUSTRATED = tuple(  # media types of documents whose pictures a model can describe
+    media_type
+    for file_format in FORMATS
+    for media_type in file_format.media_types
+    if file_format.module in ("pdf", "docx", "pptx", "html", "markdown", "mail", "epub", "gzip")
+)
 _GZIP = b"\x1f\x8b"
 MEDIA_TYPE_BY_NAME = dict.fromkeys(("makefile", "dockerfile", "rakefile", "gemfile", "jenkinsfile"), "text/x-source")
 _TITLE_MARKS = re.compile(r"^(?:#{1,6}|={1,6}|\*{1,6})\s+|\s*(?:[¶🔗]|\s#{1,6}|\s={1,6}|\s\*{1,6})$")

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
 from posixpath import dirname, join, normpath
@@ -14,7 +14,8 @@ from quipu.errors import InvalidDocument
 from quipu.model.document import MetadataValue, SourceDocument
 from quipu.parse.decode import damaged_document, display_name
 from quipu.parse.limits import MAX_ENTRIES, MAX_PART_BYTES, MAX_RATIO, MAX_UNPACKED_BYTES, RATIO_FROM_BYTES
-from quipu.parse.xml import attribute, children, local, parse_tree, prefixed_attribute
+from quipu.parse.pictures import are_pictures_read, with_picture
+from quipu.parse.xml import attribute, children, descendants, local, parse_tree, prefixed_attribute
 
 _ENTRY = b"PK\x01\x02"
 _IS_ENCRYPTED = 0x1
@@ -149,6 +150,20 @@ class OfficePackage:
         """Return the first existing part that `part` refers to with a relation of `kind`, or the empty string."""
         targets = (relation.target for relation in self.relations(part).values() if relation.kind == kind)
         return next((target for target in targets if target in self.archive), "")
+
+    def describe_pictures(self, root: Element, part: str) -> None:
+        """Put what a model says of each picture below `root`, the root of `part`, into its alternative text."""
+        relations = self.relations(part) if are_pictures_read() else {}
+        for frame in descendants(root, "inline", "anchor", "pic") if relations else ():
+            properties = next(descendants(frame, "docPr", "cNvPr"), None)
+            blip = next(descendants(frame, "blip"), None)
+            relation = None if blip is None else relations.get(prefixed_attribute(blip, "embed"))
+            if properties is None or relation is None or relation.target not in self.archive:
+                continue
+            with suppress(InvalidDocument):  # a picture that cannot be unpacked is left out
+                content = self.archive.read(relation.target)
+                alt = properties.get("descr") or properties.get("title") or ""
+                properties.set("descr", with_picture(alt, content))
 
     def properties(self) -> tuple[str, dict[str, MetadataValue]]:
         """Return the document's title and its metadata: author, subject, keywords, category, language, dates."""

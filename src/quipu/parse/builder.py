@@ -74,13 +74,12 @@ class DocumentBuilder:
             self._add(line, "heading", self.path.above(level), page=page)
             self.path.enter(level, line)
 
-    def append(self, document: ParsedDocument) -> None:
+    def append(self, document: ParsedDocument, *, page: int | None = None) -> None:
         """Add the blocks of an embedded document under the open headings."""
         above = self.path.above()
         for block in document.blocks:
-            self._add(
-                document.text[block.start : block.end], block.kind, (*above, *block.headings), header=block.header
-            )
+            text, headings = document.text[block.start : block.end], (*above, *block.headings)
+            self._add(text, block.kind, headings, page=page, header=block.header)
 
     def check_room_for(self, n_characters: int) -> None:
         """Raise InvalidDocument if `n_characters` more would make the text longer than the limit."""

@@ -41,7 +41,9 @@ class DocxParser:
         styles_part = package.related(main, "styles")
         styles = _styles(package.tree(styles_part)) if styles_part else {}
         reader = _DocxReader(package.name, styles, _notes(package, main))
-        reader.read(package.tree(main))
+        root = package.tree(main)
+        package.describe_pictures(root, main)
+        reader.read(root)
         title, metadata = package.properties()
         return reader.builder.build(title or reader.title, metadata)
 

@@ -1,6 +1,8 @@
 """EPUB: e-books with their chapters in reading order; each chapter is an HTML page in a ZIP archive."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 from posixpath import dirname, join, normpath
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
@@ -46,7 +48,7 @@ class EpubParser:
             if part not in archive:
                 raise damaged_document(archive.name, f"its chapter {part} is missing")
             page = SourceDocument(id="", content=archive.read(part), source=archive.name, media_type="text/html")
-            builder.append(HtmlParser().parse(page))
+            builder.append(HtmlParser(partial(_picture_file, archive, part)).parse(page))
         title, metadata = _metadata(package)
         return builder.build(title, metadata)
 
@@ -90,6 +92,14 @@ def _spine(package: Element, package_part: str) -> Iterator[str]:
         if part not in yielded and not is_navigation:
             yielded.add(part)
             yield part
+
+
+def _picture_file(archive: ZipArchive, page: str, address: str) -> bytes:
+    """Return the file that `page` shows at `address`; b"" if the book has none, or if it cannot be unpacked."""
+    name = normpath(join(dirname(page), unquote(address)))
+    with suppress(InvalidDocument):
+        return archive.read(name) if name in archive else b""
+    return b""
 
 
 def _metadata(package: Element) -> tuple[str, dict[str, MetadataValue]]:

@@ -1,7 +1,7 @@
 """HTML: the readable text of a page, without navigation and other parts of the site."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
@@ -11,6 +11,7 @@ from quipu.parse.decode import declared_charset, decode, display_name, normalise
 from quipu.parse.html_page import HtmlBlockReader, is_furniture, is_never_read, nesting_depth
 from quipu.parse.limits import MAX_HTML_TAGS
 from quipu.parse.markup_process import read_markup_in_process
+from quipu.parse.pictures import with_descriptions
 
 # Real pages nest tens of elements deep.
 _MAX_DEPTH = 5_000
@@ -28,9 +29,15 @@ _QUOTED_END = re.compile(r"""=\s*+(?:"[^">]*+>|'[^'>]*+>)""")
 
 
 class HtmlParser:
-    """Reads HTML and XHTML: headings, paragraphs, lists, tables (a row is "a | b") and preformatted text."""
+    """Reads HTML and XHTML: headings, paragraphs, lists, tables (a row is "a | b") and preformatted text.
+
+    `file_of` returns the file of a picture by its address, for pages that come with their pictures; b"" if it has none.
+    """
 
     media_types = frozenset({"text/html", "application/xhtml+xml"})
+
+    def __init__(self, file_of: Callable[[str], bytes] = lambda _: b"") -> None:
+        self._file_of = file_of
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Return the readable text with blank lines between blocks. The title is the only h1, otherwise <title>.
@@ -38,7 +45,7 @@ class HtmlParser:
         Raises InvalidDocument if the bytes are not text, if elements nest too deep, or if the page takes too much time
         or memory.
         """
-        markup = decode(source, declared_charset(source.content))
+        markup = with_descriptions(decode(source, declared_charset(source.content)), self._file_of)
         if not _is_heavy(markup):
             return read_markup(markup)
         if nesting_depth(markup) > _MAX_DEPTH:

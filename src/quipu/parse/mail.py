@@ -14,6 +14,7 @@ from quipu.parse.builder import DocumentBuilder
 from quipu.parse.decode import decode_declared, display_name, normalise
 from quipu.parse.html import HtmlParser
 from quipu.parse.limits import MAX_MAIL_HEADER_LINES, MAX_MAIL_LINES, MAX_MAIL_PARTS
+from quipu.parse.pictures import are_pictures_read, picture_text, with_picture
 from quipu.parse.text import PlainTextParser
 
 MAILBOX = "application/mbox"
@@ -100,6 +101,9 @@ def _add(builder: DocumentBuilder, message: Message) -> None:
         builder.append(_read(body, builder.name))
     names = [name for part in parts if part is not body and (name := _file_name(part))]
     builder.add(f"Attachments: {', '.join(names)}" if names else "")
+    for part in parts if are_pictures_read() else ():
+        if part.get_content_maintype() == "image":
+            builder.add(picture_text(with_picture("", _payload(part))))
 
 
 def _body(parts: list[Message]) -> Message | None:

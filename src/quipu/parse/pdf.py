@@ -1,5 +1,6 @@
 """PDF: paragraphs under the headings of the document's outline; PDFium reads the file in a sandboxed process."""
 
+import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,17 @@ from quipu.model.document import (
 from quipu.parse.builder import MAX_HEADING, DocumentBuilder
 from quipu.parse.decode import damaged_document, display_name, normalise
 from quipu.parse.limits import MAX_CHARACTERS, MAX_PDF_BYTES, MAX_PDF_LINES, MAX_PDF_PAGES, MAX_PDF_SECONDS
-from quipu.parse.pdf_layout import PdfBookmark, PdfLine, PdfParagraph, PdfTableText, body_size, paragraphs
+from quipu.parse.markdown import parse_markdown
+from quipu.parse.pdf_layout import (
+    PdfBookmark,
+    PdfLine,
+    PdfParagraph,
+    PdfPictureText,
+    PdfTableText,
+    body_size,
+    paragraphs,
+)
+from quipu.parse.pictures import PICTURE_MARK, are_pictures_read, page_reading, picture_text, with_picture
 from quipu.parse.recognition import RecognisedPage, Recognition, page_ranges, recognise
 from quipu.parse.sandbox import SandboxFailure, run_sandboxed
 
@@ -33,9 +44,14 @@ _NO_TITLE = re.compile(
     re.IGNORECASE,
 )
 _RawLine = tuple[str, float, float, float, float, float]
+_RawPicture = tuple[str, int]
 _RawTable = tuple[Sequence[Sequence[str]], int, Sequence[tuple[float, float]], float, float, int]
 _MAX_VALUE = 1_000  # characters of one metadata value
 _MAX_TITLE = 200
+_KINDS = {"picture": "paragraph"}  # of blocks, where they are not those of paragraphs
+_WORD = re.compile(r"\w+")
+_MIN_WORDS = 25  # different words of a page's own text, with which the text of a model is compared
+_MIN_COMMON = 0.7  # of these words that the model must have
 _TITLE_SIZE = 1.2  # times the body size: a larger line at the top of the first page is the title
 _LIGATURES = dict(zip("ﬀﬁﬂﬃﬄﬅﬆ", ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
 _LIGATURE = re.compile(f"[{''.join(_LIGATURES)}]")
@@ -61,33 +77,26 @@ class PdfParser:
         file is damaged, protected by a password, a scan that cannot be recognised, or too expensive to read.
         """
         content = _read(source)
+        written = _pages_by_model(content)
+        scans = [index for index in content.scans if index not in written]
         languages = str(source.metadata.get("ocr") or "")
         recognition = Recognition(pages={})
-        if content.scans:
-            recognition = recognise(source.content, content.scans, languages, display_name(source))
+        if scans:
+            recognition = recognise(source.content, scans, languages, display_name(source))
         readable = {index: page for index, page in recognition.pages.items() if page.is_readable}
-        pages = [
-            _lines(readable[index].lines, readable[index].tables) if index in readable else page
-            for index, page in enumerate(content.pages)
-        ]
+        recognised = {index: _lines(page.lines, page.tables) for index, page in readable.items()}
+        pages = [written.get(index) or recognised.get(index) or page for index, page in enumerate(content.pages)]
         if not any(pages):
-            pages_text = f"{len(pages)} {'page' if len(pages) == 1 else 'pages'}"
-            if not content.scans:
-                raise InvalidDocument(
-                    f"{display_name(source)} has {pages_text} but no text and no scan.",
-                    remedy="Leave it out. If it shows text, its letters are drawings: run ocrmypdf in.pdf out.pdf",
-                )
-            reason = f": {recognition.reason}" if recognition.reason else ""
-            raise InvalidDocument(
-                f"{display_name(source)} has {pages_text} but no text: it is a scan{reason}.", remedy=recognition.remedy
-            )
+            raise _without_text(display_name(source), len(pages), content.scans, recognition)
         builder = DocumentBuilder(display_name(source))
         for (kind, _), group in groupby(
             paragraphs(pages, content.outline), key=lambda paragraph: (paragraph.kind, paragraph.page)
         ):
             _add(builder, kind, list(group))
-        recognised = _recognition_metadata(recognition, readable, content.scans)
-        return builder.build(_title(content.properties, pages), _metadata(content.properties) | recognised)
+        metadata = _metadata(content.properties) | _recognition_metadata(recognition, readable, scans)
+        if written:
+            metadata["pages_by_model"] = page_ranges([index + 1 for index in sorted(written)])
+        return builder.build(_title(content.properties, pages), metadata)
 
 
 PARSER = PdfParser()
@@ -95,9 +104,10 @@ PARSER = PdfParser()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PdfContent:
-    """The content of a file as the sandboxed process returns it."""
+    """The content of a file as the sandboxed process returns it; `whole` are pictures of pages by their index."""
 
     pages: Sequence[Sequence[PdfLine]]
+    whole: Mapping[int, bytes]
     scans: Sequence[int]
     outline: Sequence[PdfBookmark]
     properties: Mapping[str, str]
@@ -109,7 +119,7 @@ def _read(source: SourceDocument) -> _PdfContent:
     try:
         output = run_sandboxed(
             _READER,
-            (MAX_PDF_PAGES, MAX_PDF_LINES, MAX_CHARACTERS),
+            (MAX_PDF_PAGES, MAX_PDF_LINES, MAX_CHARACTERS, page_reading() if are_pictures_read() else "no"),
             source.content,
             max_bytes=MAX_PDF_BYTES + 2 * len(source.content),
             max_seconds=MAX_PDF_SECONDS,
@@ -128,7 +138,11 @@ def _read(source: SourceDocument) -> _PdfContent:
             else damaged_document(name, fields.get("detail", reason))
         )
     return _PdfContent(
-        pages=[_lines(*page) for page in zip(fields["pages"], fields["tables"], strict=True)],
+        pages=[
+            _lines(lines, fields["tables"][index], fields["pictures"].get(str(index), ()))
+            for index, lines in enumerate(fields["pages"])
+        ],
+        whole={int(index): base64.b64decode(picture) for index, picture in fields["whole"].items()},
         scans=fields["scans"],
         outline=[
             PdfBookmark(level=level, title=_expand_ligatures(title), page=page + 1, height=height)
@@ -138,13 +152,46 @@ def _read(source: SourceDocument) -> _PdfContent:
     )
 
 
-def _lines(lines: Sequence[_RawLine], tables: Sequence[_RawTable]) -> list[PdfLine]:
-    """Return the lines of a page, with each table as a line at its place."""
+def _pages_by_model(content: _PdfContent) -> dict[int, list[PdfLine]]:
+    """Return the pages that a model reads, by index, without those whose own text says something else."""
+    pages = {}
+    for index, picture in content.whole.items():
+        text = with_picture("", picture, is_page=True)
+        own = {word for line in content.pages[index] for word in _WORD.findall(line.text.lower())}
+        n_common = len(own.intersection(_WORD.findall(text.lower())))
+        is_checked = index not in content.scans and not text.startswith(PICTURE_MARK) and len(own) >= _MIN_WORDS
+        if text and not (is_checked and n_common < _MIN_COMMON * len(own)):
+            pages[index] = [PdfLine("", 0, 0, 0, 0, 0, picture=PdfPictureText(text, is_page=True))]
+    return pages
+
+
+def _without_text(name: str, n_pages: int, scans: Sequence[int], recognition: Recognition) -> InvalidDocument:
+    """Return the error for a file without text, with what can be done about it."""
+    pages = f"{n_pages} {'page' if n_pages == 1 else 'pages'}"
+    if not scans:
+        return InvalidDocument(
+            f"{name} has {pages} but no text and no scan.",
+            remedy="Leave it out. If it shows text, its letters are drawings: run ocrmypdf in.pdf out.pdf",
+        )
+    reason = f": {recognition.reason}" if recognition.reason else ""
+    return InvalidDocument(f"{name} has {pages} but no text: it is a scan{reason}.", remedy=recognition.remedy)
+
+
+def _lines(
+    lines: Sequence[_RawLine], tables: Sequence[_RawTable], pictures: Sequence[_RawPicture] = ()
+) -> list[PdfLine]:
+    """Return the lines of a page, with each table and each picture that something is said of as a line at its place."""
     page = [PdfLine(_expand_ligatures(line[0]), *line[1:]) for line in lines]
-    for rows, n_header_rows, columns, top, bottom, n_before in reversed(tables):
+    blocks: list[tuple[int, PdfLine]] = []
+    for rows, n_header_rows, columns, top, bottom, n_before in tables:
         texts = [[_expand_ligatures(cell) for cell in row] for row in rows]
         table = PdfTableText(rows=texts, n_header_rows=n_header_rows, columns=columns)
-        page.insert(n_before, PdfLine("", columns[0][0], columns[-1][1], top, bottom, 0, table))
+        blocks.append((n_before, PdfLine("", columns[0][0], columns[-1][1], top, bottom, 0, table)))
+    for encoded, n_before in pictures:
+        if text := picture_text(with_picture("", base64.b64decode(encoded))):
+            blocks.append((n_before, PdfLine("", 0, 0, 0, 0, 0, picture=PdfPictureText(text))))
+    for n_before, block in sorted(blocks, key=lambda block: block[0], reverse=True):
+        page.insert(n_before, block)
     return page
 
 
@@ -155,12 +202,14 @@ def _add(builder: DocumentBuilder, kind: str, group: Sequence[PdfParagraph]) -> 
         builder.add("\n".join(paragraph.text for paragraph in group), "list", page=page)
         return
     for paragraph in group:
-        if kind == "heading":
+        if kind == "page":
+            builder.append(parse_markdown(paragraph.text, builder.name), page=page)
+        elif kind == "heading":
             builder.add_heading(paragraph.text, paragraph.level, page=page)
         elif kind == "mark":
             builder.path.enter(paragraph.level, " ".join(normalise(paragraph.text).split())[:MAX_HEADING])
         else:
-            builder.add(paragraph.text, paragraph.kind, page=page, header=paragraph.header)
+            builder.add(paragraph.text, _KINDS.get(kind, kind), page=page, header=paragraph.header)
 
 
 def _title(properties: Mapping[str, str], pages: Sequence[Sequence[PdfLine]]) -> str:

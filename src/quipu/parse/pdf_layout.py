@@ -42,10 +42,18 @@ class PdfTableText:
 
 
 @dataclass(frozen=True, slots=True)
+class PdfPictureText:
+    """What is said of a picture, in brackets; or, with `is_page`, the text of a whole page in Markdown."""
+
+    text: str
+    is_page: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PdfLine:
     """A line of a page: its text, left and right edge, baselines of its start and end, and font size, all in points.
 
-    A table takes the place of one line, without text and size.
+    A table or a picture takes the place of one line, without text and size.
     """
 
     text: str
@@ -55,6 +63,7 @@ class PdfLine:
     end_baseline: float
     size: float
     table: PdfTableText | None = None
+    picture: PdfPictureText | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +80,9 @@ class PdfBookmark:
 class PdfParagraph:
     """Adjacent lines as one text; `page` is the page where it begins.
 
-    `kind` is "paragraph", "list", "table", "heading" or "mark". The text of a table has a line for each row, and
-    `header` is its header row. A mark is an outline heading that no line on the page shows: it
-    becomes part of the heading path, but not of the text.
+    `kind` is "paragraph", "list", "table", "picture", "page", "heading" or "mark". The text of a table has a line for
+    each row, and `header` is its header row. A page is the Markdown of a whole page. A mark is an outline heading that
+    no line on the page shows: it becomes part of the heading path, but not of the text.
     """
 
     text: str
@@ -183,7 +192,7 @@ def _outermost(page: Sequence[PdfLine]) -> set[int]:
 
 
 def _by_height(page: Sequence[PdfLine]) -> list[int]:
-    lines = (index for index in range(len(page)) if page[index].table is None)
+    lines = (index for index in range(len(page)) if page[index].table is None and page[index].picture is None)
     return sorted(lines, key=lambda index: (-page[index].baseline, index))
 
 
@@ -212,11 +221,11 @@ def _page_paragraphs(
     index = 0
     while index < len(lines):
         line_bookmarks = bookmarks_by_line.get(index, ())
-        table = lines[index].table
-        if table is not None:
+        block = _block_paragraph(lines[index], page)
+        if block is not None:
             yield from _merge_lines(open_lines, page)
             open_lines = []
-            yield _table_paragraph(table, page)
+            yield block
             index += 1
             continue
         if line_bookmarks or (open_lines and _begins_paragraph(open_lines[-1], lines[index], leading, short)):
@@ -299,7 +308,13 @@ def _merge_lines(lines: Sequence[PdfLine], page: int) -> Iterator[PdfParagraph]:
     )
 
 
-def _table_paragraph(table: PdfTableText, page: int) -> PdfParagraph:
+def _block_paragraph(line: PdfLine, page: int) -> PdfParagraph | None:
+    """Return the paragraph of a table or a picture in place of a line; None for a line of text."""
+    table, picture = line.table, line.picture
+    if picture is not None:
+        return PdfParagraph(text=picture.text, kind="page" if picture.is_page else "picture", page=page)
+    if table is None:
+        return None
     rows = [format_row(row) for row in table.rows]
     return PdfParagraph(
         text="\n".join(rows),

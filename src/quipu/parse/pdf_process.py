@@ -16,6 +16,7 @@ import pypdfium2.raw as pdfium
 
 from quipu.parse.pdf_columns import find_aligned
 from quipu.parse.pdf_grid import find_grids, merge_rules
+from quipu.parse.pdf_pictures import PictureRenderer
 from quipu.parse.pdf_reading_order import by_column
 from quipu.parse.pdf_tables import PdfRule, PdfTable, PdfWord
 
@@ -47,11 +48,15 @@ _PAPER = 0.95  # of the width and height of a page: an area this large is its ba
 
 
 def main() -> None:
-    """Read the PDF; `sys.argv` gives the limits of pages, lines and characters."""
-    max_pages, max_lines, max_characters = map(int, sys.argv[1:])
+    """Read the PDF; `sys.argv` gives the limits of pages, lines and characters, and which pictures are wanted.
+
+    Pictures are wanted in "no" case, or "never", "scans" or "all" says which whole pages are wanted beside them.
+    """
+    max_pages, max_lines, max_characters = map(int, sys.argv[1:4])
+    pictures = PictureRenderer(sys.argv[4]) if sys.argv[4] != "no" else None
     try:
         document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
-        fields = read(document, max_pages=max_pages, max_lines=max_lines, max_characters=max_characters)
+        fields = read(document, pictures, max_pages=max_pages, max_lines=max_lines, max_characters=max_characters)
     except pypdfium2.PdfiumError as error:
         is_locked = getattr(error, "err_code", None) == _PASSWORD_ERROR
         fields = {"error": "password" if is_locked else "damaged", "detail": str(error)}
@@ -60,7 +65,14 @@ def main() -> None:
     json.dump(fields, sys.stdout)
 
 
-def read(document: pypdfium2.PdfDocument, *, max_pages: int, max_lines: int, max_characters: int) -> dict[str, object]:
+def read(
+    document: pypdfium2.PdfDocument,
+    pictures: PictureRenderer | None = None,
+    *,
+    max_pages: int,
+    max_lines: int,
+    max_characters: int,
+) -> dict[str, object]:
     """Return the lines of all pages, the outline and the properties, or the exceeded limit as "error"."""
     if len(document) > max_pages:
         return {"error": "pages"}
@@ -75,11 +87,14 @@ def read(document: pypdfium2.PdfDocument, *, max_pages: int, max_lines: int, max
             return {"error": "characters"}
         lines = [*_page_lines(text_page)]
         n_lines += len(lines)
-        if is_scan(page, "".join(line[0] for line, _ in lines)):
+        has_scan = is_scan(page, "".join(line[0] for line, _ in lines))
+        if has_scan:
             scans.append(len(pages))
         if n_lines > max_lines:
             return {"error": "lines"}
         page_lines, page_tables = divide(lines, merge_rules(drawn_rules(page)))
+        if pictures:
+            pictures.add(page, len(pages), page_lines, is_scan=has_scan)
         pages.append(page_lines)
         tables.append(page_tables)
         text_page.close()
@@ -88,6 +103,8 @@ def read(document: pypdfium2.PdfDocument, *, max_pages: int, max_lines: int, max
         "pages": pages,
         "tables": tables,
         "scans": scans,
+        "pictures": pictures.by_page if pictures else {},
+        "whole": pictures.whole if pictures else {},
         "outline": outline(document),
         "properties": document.get_metadata_dict(skip_empty=True),
     }

@@ -1,10 +1,35 @@
-"""Pictures: what a document says of a picture (its alternative text) stands in the text as "[Picture: …]"."""
+"""Pictures: what a document says of a picture (its alternative text) stands in the text as "[Picture: …]".
 
+Where a model describes pictures, a document is parsed twice: first to collect its pictures, then with what the model
+says of each behind its alternative text. Parsers call `with_picture` for the alternative text in both cases.
+"""
+
+import base64
 import re
-from html import unescape
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from html import escape, unescape
+from io import BytesIO
+
+import imagesize
+
+from quipu.model.chat import Image
+from quipu.model.document import ParsedDocument, Picture, SourceDocument
 
 PICTURE = "[Picture: "  # begins the text of a picture, which "]" ends
-MAX_ALT = 2_000  # characters
+MAX_ALT = 4_000  # characters, with the description by a model
+MAX_PICTURES = 500  # of a document that are described
+MAX_IMAGE_BYTES = 8_000_000  # of the file of one picture
+MAX_ALL_BYTES = 128_000_000  # of the files of all pictures of a document
+MIN_DESCRIBED_SIDE = 50  # pixels; a smaller picture is a symbol
+_CONTEXT = 400  # characters before and after a picture that the model may see
+_SIGNATURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+_DATA_URL = re.compile(r"\s*data:image/[\w.+-]+;base64,([\w+/=\s]+)", re.IGNORECASE)
+PICTURE_MARK = "⟦picture "  # begins the mark of a picture while pictures are collected
+_MARK = re.compile(rf"\s*{PICTURE_MARK}([0-9a-f]+)⟧")
 _ADDED_BY_PROGRAMS = re.compile(
     r"\s*(?:Description automatically generated(?: with [a-z]+ confidence)?|AI-generated content may be incorrect"
     r"|AI 生成的内容可能不正确|描述已自动生成|Автоматически созданное описание"
@@ -32,7 +57,151 @@ _MARKDOWN = re.compile(
     r"|<img\b(?P<html>[^<>]*)>",
     re.MULTILINE | re.DOTALL | re.IGNORECASE,
 )
+_IMG = re.compile(r"<img\b([^<>]*)>", re.IGNORECASE)
+_ALT_ATTRIBUTE = re.compile(r"""\balt\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""\b(alt|src|width|height)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+
+
+class PageReading(StrEnum):
+    """Which pages of a PDF a model reads from a picture of them: none, those without a text of their own, or all."""
+
+    NEVER = "never"
+    SCANS = "scans"
+    ALL = "all"
+
+
+@dataclass(slots=True)
+class _PictureReading:
+    """The pictures of the document that is parsed now: those found by their keys, and what a model says of them."""
+
+    descriptions: Mapping[str, str] | None  # None while pictures are collected
+    pages: PageReading
+    found: dict[str, Picture] = field(default_factory=dict)
+    n_bytes: int = 0
+
+
+# Parsers of containers (mail, e-books, packed files) call other parsers, so the pictures do not go through parameters.
+_READING: ContextVar[_PictureReading | None] = ContextVar("pictures", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class IllustratedParser:
+    """Parses documents by `parse` for a model that describes pictures, and reads the pages that `pages` says."""
+
+    parse: Callable[[SourceDocument], ParsedDocument]
+    pages: PageReading
+
+    def collect(self, source: SourceDocument) -> tuple[ParsedDocument, tuple[Picture, ...]]:
+        """Return the document without descriptions, and its pictures in order with the text around each.
+
+        Raises as `parse` does.
+        """
+        with _pictures(None, self.pages) as reading:
+            parsed = self.parse(source)
+        pictures: dict[str, Picture] = {}
+        for mark in _MARK.finditer(parsed.text):
+            picture = reading.found.get(mark[1])
+            if picture is not None and picture.key not in pictures:
+                before = _MARK.sub("", parsed.text[max(0, mark.start() - _CONTEXT) : mark.start()])
+                after = _MARK.sub("", parsed.text[mark.end() : mark.end() + _CONTEXT])
+                before = _nearest(before.removesuffix(f"{PICTURE}{picture.alt}".rstrip()), -1)
+                pictures[picture.key] = replace(picture, before=before, after=_nearest(after.removeprefix("]"), 0))
+        return parsed, tuple(pictures.values())
+
+    def describe(self, source: SourceDocument, descriptions: Mapping[str, str]) -> ParsedDocument:
+        """Return the document with the descriptions of its pictures, by their keys. Raises as `parse` does."""
+        with _pictures(descriptions, self.pages):
+            return self.parse(source)
+
+
+def _nearest(text: str, index: int) -> str:
+    """Return the first or last paragraph of a text: more would mean to ask again after a change further away."""
+    paragraphs = [paragraph for paragraph in text.split("\n\n") if paragraph.strip()]
+    return paragraphs[index].strip() if paragraphs else ""
+
+
+@contextmanager
+def _pictures(descriptions: Mapping[str, str] | None, pages: PageReading) -> Iterator[_PictureReading]:
+    token = _READING.set(reading := _PictureReading(descriptions, pages))
+    try:
+        yield reading
+    finally:
+        _READING.reset(token)
+
+
+def are_pictures_read() -> bool:
+    """Return whether a model describes the pictures of the document that is parsed now."""
+    return _READING.get() is not None
+
+
+def page_reading() -> PageReading:
+    """Return which pages of the PDF that is parsed now a model reads."""
+    reading = _READING.get()
+    return reading.pages if reading else PageReading.NEVER
+
+
+def with_picture(alt: str, content: bytes, *, is_page: bool = False) -> str:
+    """Return the alternative text of a picture with what a model says of the file; while collecting, with a mark.
+
+    Without a model, and for a file that no model reads, it is the alternative text as it is.
+    """
+    reading = _READING.get()
+    image = image_of(content) if reading else None
+    if reading is None or image is None:
+        return alt
+    own = picture_text(alt).removeprefix(PICTURE).removesuffix("]")
+    picture = Picture(image=image, alt=own, is_page=is_page)
+    if reading.descriptions is not None:
+        description = reading.descriptions.get(picture.key, "")
+        if not own or not description:
+            return own or description
+        return f"{own} {description}" if own.endswith((".", "!", "?", "。")) else f"{own}. {description}"
+    if picture.key not in reading.found:
+        reading.n_bytes += len(content)
+        if len(reading.found) >= MAX_PICTURES or reading.n_bytes > MAX_ALL_BYTES:
+            return alt
+        reading.found[picture.key] = picture
+    return f"{own} {PICTURE_MARK}{picture.key}⟧".strip()
+
+
+def image_of(content: bytes) -> Image | None:
+    """Return the file of a picture with its size in pixels; None if no model reads it, or if it is a symbol."""
+    media_type = next((name for signature, name in _SIGNATURES if content.startswith(signature)), "")
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        media_type = "image/webp"
+    if not media_type or len(content) > MAX_IMAGE_BYTES:
+        return None
+    width, height = imagesize.get(BytesIO(content))
+    if min(width, height) < MIN_DESCRIBED_SIDE:
+        return None
+    return Image(media_type=media_type, content=content, width=int(width), height=int(height))
+
+
+def with_descriptions(markup: str, file_of: Callable[[str], bytes]) -> str:
+    """Return HTML, in which the alternative texts of pictures have what a model says of their files.
+
+    These are in data URLs, or `file_of` returns them by their addresses, b"" for one that it does not know.
+    """
+    if not are_pictures_read():
+        return markup
+    return _IMG.sub(lambda match: _described_tag(match, file_of), markup)
+
+
+def _described_tag(match: re.Match[str], file_of: Callable[[str], bytes]) -> str:
+    values = {name.lower(): unescape("".join(value)) for name, *value in _ATTRIBUTE.findall(match[1])}
+    src = values.get("src", "")
+    content = _data_of(src) or file_of(src)
+    alt = with_picture(values.get("alt", ""), content) if content else ""
+    return f'<img alt="{escape(alt)}" {_ALT_ATTRIBUTE.sub("", match[1])}>' if alt else match[0]
+
+
+def _data_of(url: str) -> bytes:
+    """Return the file in a data URL; b"" for another URL, and for one that is damaged."""
+    encoded = _DATA_URL.fullmatch(url) if len(url) < 2 * MAX_IMAGE_BYTES else None
+    try:
+        return base64.b64decode(encoded[1]) if encoded else b""
+    except ValueError:
+        return b""
 
 
 def picture_text(alt: str, *, src: str = "", width: str = "", height: str = "") -> str:
@@ -67,9 +236,15 @@ def _text(match: re.Match[str]) -> str:
     """Return the text of a picture in Markdown; in a heading it stands without a mark."""
     if match["html"] is not None:
         values = {name.lower(): unescape("".join(value)) for name, *value in _ATTRIBUTE.findall(match["html"])}
-        return picture_text(values.pop("alt", ""), **values)
+        return picture_text(_with_data_url(values.pop("alt", ""), values.get("src", "")), **values)
     link_alt, link_src, _, alt, src = match.groups()[2:7]
-    text = picture_text(link_alt or alt or "", src=link_src or src or "")
+    url = link_src or src or ""
+    text = picture_text(_with_data_url(link_alt or alt or "", url), src=url)
     line = match.string[max(0, match.start() - _MAX_HEADING_START) : match.start()].rpartition("\n")[2]
     is_heading = line.startswith("#")
     return text.removeprefix(PICTURE).removesuffix("]") if is_heading else text
+
+
+def _with_data_url(alt: str, url: str) -> str:
+    content = _data_of(url) if are_pictures_read() else b""
+    return with_picture(alt, content) if content else alt

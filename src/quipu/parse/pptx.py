@@ -57,7 +57,9 @@ class _SlideReader:
 
     def read(self, part: str, page: int) -> None:
         """Read one slide: its title first, then its other shapes, diagrams and notes."""
-        shapes = list(_shapes(self._package.tree(part)))
+        root = self._package.tree(part)
+        self._package.describe_pictures(root, part)
+        shapes = list(_shapes(root))
         title = " ".join(text for shape in shapes if _placeholder(shape) in _TITLES for text in _lines(shape))
         self.builder.path.leave(1)
         self.builder.add_heading(title, 1, page=page)

@@ -3,7 +3,18 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from quipu.prompts import aggregate, answer, community_search, drift, extraction, question, report, summary, tuning
+from quipu.prompts import (
+    aggregate,
+    answer,
+    community_search,
+    drift,
+    extraction,
+    picture,
+    question,
+    report,
+    summary,
+    tuning,
+)
 from quipu.prompts.instructions import Instructions
 
 PROMPTS: Mapping[str, Instructions] = MappingProxyType(
@@ -12,6 +23,8 @@ PROMPTS: Mapping[str, Instructions] = MappingProxyType(
         for instructions in (
             extraction.INSTRUCTIONS,
             extraction.GLEANING,
+            picture.DESCRIPTION,
+            picture.PAGE,
             summary.INSTRUCTIONS,
             report.INSTRUCTIONS,
             aggregate.INSTRUCTIONS,

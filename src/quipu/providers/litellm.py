@@ -156,7 +156,7 @@ class LiteLlm:
         limit = settings.max_output_tokens or request.max_output_tokens
         arguments: dict[str, object] = {
             "model": self._model,
-            "messages": [{"role": message.role, "content": message.text} for message in request.messages],
+            "messages": request.in_openai_form(),
             "max_tokens": min(limit, request.max_output_tokens),
             "temperature": request.temperature if settings.temperature is None else settings.temperature,
             "stream": True,
@@ -201,6 +201,7 @@ class LiteLlm:
                 f"litellm/{self._model} ended its reply before any text.", remedy="Try again.", may_cost=True
             )
         n_input = sum(self._count_tokens(message.text) for message in request.messages)
+        n_input += sum(image.n_tokens for image in request.images)
         counted = reply.tokens if reply.tokens and (reply.tokens.output or not reply.text) else None
         return Completion(
             text=reply.text,

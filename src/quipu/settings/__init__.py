@@ -169,6 +169,10 @@ class Settings(QuerySettings):
         description="Languages of scanned pages of PDFs by Tesseract's names; by default detected among those "
         "installed; off: scanned pages are not read.",
     )
+    vision_pages: Literal["never", "scans", "all"] = Field(
+        "scans",
+        description="Pages of PDFs that a model in [role.vision] reads: none, those that are scans, or all.",
+    )
     extractor: Literal["auto", "local", "llm"] = Field(
         "auto",
         description="What reads chunks; local: rules, no language model; auto: the language model if set.",
@@ -333,8 +337,9 @@ class Settings(QuerySettings):
         return bool(self.llm or any(role.llm for role in self.role) or self.reranker)
 
     def model_of(self, role: Role) -> str | None:
-        """Return the language model for a role, or None."""
-        return next((settings.llm for settings in self.role if settings.role == role and settings.llm), self.llm)
+        """Return the language model for a role, or None. Only a table [role.vision] names one that sees pictures."""
+        default = None if role is Role.VISION else self.llm
+        return next((settings.llm for settings in self.role if settings.role == role and settings.llm), default)
 
     def without_models(self) -> Self:
         """Return these settings without language model and reranker. The embedder stays: it belongs to the index."""

@@ -160,22 +160,9 @@ async def _components(
     tokenizer: Tokenizer,
 ) -> Components:
     path = await _local_folder(settings, store)
-    reading = _reading(settings)
     cluster = _cluster(settings, embedder, extractor)
     vectors = await _vectors(settings, store, path)
     closing = [opened.close for opened in (cluster, getattr(vectors, "candidates", None)) if opened]
-    ingest_config = IngestConfig(
-        parse=reading.parse,
-        parser_settings=reading.identities,
-        file_types=reading.file_types,
-        extractor=extractor,
-        tokenizer=ByteTokenizer(),
-        embedder=embedder,
-        chunking=settings.default_chunking,
-        rules=settings.chunking,
-        keep_originals=settings.keep_originals,
-        reader=cluster,
-    )
     return Components(
         place=place(settings),
         path=path,
@@ -185,7 +172,7 @@ async def _components(
         topology=LocalTopologyIndex(path / TOPOLOGY_FOLDER),
         embedder=embedder,
         bulk_embedder=cluster,
-        ingest_config=ingest_config,
+        ingest_config=_ingest_config(settings, models, embedder, extractor, cluster),
         make_query=settings.query,
         models=replace(models, closing=(*models.closing, *closing)),
         summaries=SummaryOptions(language=settings.language or "", prompts=settings.prompts, n_ahead=models.n_ahead),
@@ -199,6 +186,30 @@ async def _components(
         archives=store.archives,
         past=PastIndexes(path / PAST_FOLDER, store.history, partial(_copy_index, settings, store)),
         keeps_history=settings.history,
+    )
+
+
+def _ingest_config(
+    settings: Settings, models: Models, embedder: Embedder, extractor: Extractor, cluster: "RayCluster | None"
+) -> IngestConfig:
+    reading = _reading(settings)
+    pictures, identities = None, reading.identities
+    if Role.VISION in models.chains:
+        from quipu.wiring.models import open_picture_reader
+
+        pictures, identities = open_picture_reader(settings, models, reading.parse, reading.identities)
+    return IngestConfig(
+        parse=reading.parse,
+        parser_settings=identities,
+        pictures=pictures,
+        file_types=reading.file_types,
+        extractor=extractor,
+        tokenizer=ByteTokenizer(),
+        embedder=embedder,
+        chunking=settings.default_chunking,
+        rules=settings.chunking,
+        keep_originals=settings.keep_originals,
+        reader=cluster,
     )
 
 
@@ -314,26 +325,21 @@ def _with_metered_extractor(models: Models, extractor: Extractor) -> Models:
 
 def open_store(settings: Settings, copy: Path | None = None) -> RelationalStore:
     """Return the store of the index that the settings name, or of a copy of it in a folder; nothing is read yet."""
-    backend = _open_file(settings, copy) if copy else _open_backend(settings)
     return RelationalStore(
-        backend,
+        _open_backend(settings, copy or settings.index),
         lease_s=settings.lease_s,
         analyzer=make_analyzer(settings),
         keeps_history=settings.history and copy is None,
     )
 
 
-def _open_file(settings: Settings, folder: Path) -> SqliteBackend:
-    return SqliteBackend(folder / INDEX_FILE, busy_timeout_s=settings.busy_timeout_s)
-
-
-def _open_backend(settings: Settings) -> Backend:
-    if isinstance(settings.index, Path):
-        return _open_file(settings, settings.index.absolute())
+def _open_backend(settings: Settings, index: Path | str) -> Backend:
+    if isinstance(index, Path):
+        return SqliteBackend(index.absolute() / INDEX_FILE, busy_timeout_s=settings.busy_timeout_s)
     from quipu.model.index_address import parse_database_address
     from quipu.stores.postgres.backend import PostgresBackend
 
-    return PostgresBackend(parse_database_address(settings.index), busy_timeout_s=settings.busy_timeout_s)
+    return PostgresBackend(parse_database_address(index), busy_timeout_s=settings.busy_timeout_s)
 
 
 def place(settings: Settings) -> str:

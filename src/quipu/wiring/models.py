@@ -7,8 +7,12 @@ from quipu.engine.components import ExtractionModel, Models
 from quipu.errors import InvalidInput
 from quipu.ingest.llm import ExtractionOptions, LlmExtractor
 from quipu.ingest.llm.ontology_file import load_ontology
+from quipu.ingest.pictures import PictureReader
 from quipu.model.chat import Role
 from quipu.model.chunking import AUTO_TOKENS
+from quipu.model.document import ParsedDocument, SourceDocument
+from quipu.parse import ILLUSTRATED
+from quipu.parse.pictures import IllustratedParser, PageReading
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import LLM, Embedder
 from quipu.ports.reply_cache import ReplyCache
@@ -97,6 +101,7 @@ def open_models(
         check=combine_checks(checks),
         currency=settings.currency,
         n_ahead=max((model.concurrency for model in writers), default=1),
+        n_pictures_ahead=max((model.concurrency for model in models_by_role.get(Role.VISION, ())), default=1),
         closing=(
             *(chat.aclose for chat in chats if isinstance(chat, OpenAIChat)),
             *(provider.aclose for provider in (remote, reranker, local_reranker) if provider),
@@ -116,7 +121,7 @@ def _chat_checks(
         role: [
             (_label(model.chat), link) for model, link in zip(models_by_role[role], links_by_role[role], strict=True)
         ]
-        for role in (*extraction_roles, Role.SUMMARISE)
+        for role in (*extraction_roles, Role.SUMMARISE, Role.VISION)
         if role in models_by_role
     }
     checks = [ping_check(labelled_links, replies)] if labelled_links else []
@@ -262,3 +267,27 @@ def extraction_options(settings: Settings) -> ExtractionOptions:
         ontology=ontology,
         prompts=settings.prompts,
     )
+
+
+def open_picture_reader(
+    settings: Settings,
+    models: Models,
+    parse: Callable[[SourceDocument], ParsedDocument],
+    identities: Mapping[str, str],
+) -> tuple[PictureReader | None, Mapping[str, str]]:
+    """Return what asks the model of the role `vision` about pictures, None without one.
+
+    With it comes by which settings the media types are parsed: `identities`, and the model for those with pictures.
+    """
+    llm = models.llm(Role.VISION)
+    if llm is None:
+        return None, identities
+    reader = PictureReader(
+        parser=IllustratedParser(parse, PageReading(settings.vision_pages)),
+        llm=llm,
+        n_ahead=models.n_pictures_ahead,
+        language=settings.language or "",
+        prompts=settings.prompts,
+    )
+    own = f"vision={reader.identity} {settings.vision_pages}"
+    return reader, {**identities, **{name: f"{identities.get(name, '')} {own}".strip() for name in ILLUSTRATED}}

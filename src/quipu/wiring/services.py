@@ -67,7 +67,7 @@ def chat_models(settings: Settings) -> dict[Role, list[ChatModel]]:
     models_by_role: dict[Role, list[ChatModel]] = {}
     for role in Role:
         table = table_by_role.get(role) or RoleSettings(role=role)
-        if name := table.llm or settings.llm:
+        if name := settings.model_of(role):
             named = [(table, name)]
             if table.fallback:
                 base_url = _fallback_address(settings, table, name)

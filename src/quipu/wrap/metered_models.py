@@ -158,7 +158,10 @@ def _max_tokens_of_texts(texts: Sequence[str], pricing: ModelPricing) -> TokenCo
 
 def _max_tokens_of_request(request: ChatRequest, pricing: ModelPricing) -> TokenCount:
     texts = [*(message.text for message in request.messages), *([request.schema] if request.schema else ())]
-    return TokenCount(input=_max_tokens_of_texts(texts, pricing).input, output=request.max_output_tokens)
+    n_image_tokens = math.ceil(TOKEN_MARGIN * sum(image.n_tokens for image in request.images))
+    return TokenCount(
+        input=_max_tokens_of_texts(texts, pricing).input + n_image_tokens, output=request.max_output_tokens
+    )
 
 
 def _tokens_of_completion(completion: Completion) -> TokenCount | None:

@@ -1,12 +1,13 @@
 """Recordings: a chat model that writes its replies to disk, and one that replays them."""
 
 import asyncio
+import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from quipu.errors import Corrupt, NotFound
-from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, Role, TokenCount
+from quipu.model.chat import ChatRequest, Completion, FinishReason, Image, Message, Role, TokenCount
 from quipu.ports.providers import LLM, TextSink, ignore_text
 
 EXCERPT_CHARS = 40  # on each side of the first difference
@@ -69,6 +70,7 @@ def _append(file: Path, line: str) -> None:
 
 def _record(identity: str, request: ChatRequest, completion: Completion) -> Mapping[str, object]:
     tokens = completion.tokens
+    images = [[image.url, image.width, image.height] for image in request.images]
     return {
         "model": identity,
         "role": request.role.value,
@@ -76,6 +78,7 @@ def _record(identity: str, request: ChatRequest, completion: Completion) -> Mapp
         "max_output_tokens": request.max_output_tokens,
         "temperature": request.temperature,
         "schema": request.schema,
+        **({"images": images} if images else {}),
         "reply": completion.text,
         "finish": completion.finish.value,
         "tokens": [tokens.input, tokens.cached, tokens.output],
@@ -101,6 +104,7 @@ def _parse(line: str) -> tuple[str, ChatRequest, Completion]:
         max_output_tokens=record["max_output_tokens"],
         temperature=record["temperature"],
         schema=record["schema"],
+        images=tuple(_image(*image) for image in record.get("images", ())),
     )
     n_input, n_cached, n_output = record["tokens"]
     completion = Completion(
@@ -110,6 +114,11 @@ def _parse(line: str) -> tuple[str, ChatRequest, Completion]:
         is_estimate=record["is_estimate"],
     )
     return str(record["model"]), request, completion
+
+
+def _image(url: str, width: int, height: int) -> Image:
+    media_type, _, content = url.removeprefix("data:").partition(";base64,")
+    return Image(media_type=media_type, content=base64.b64decode(content, validate=True), width=width, height=height)
 
 
 def _difference(request: ChatRequest, recorded: Sequence[ChatRequest]) -> str:
@@ -127,6 +136,7 @@ def _difference(request: ChatRequest, recorded: Sequence[ChatRequest]) -> str:
 def _as_text(request: ChatRequest) -> str:
     """Return everything that the key of a reply is made of, parameters last."""
     messages = "\n".join(f"{message.role}: {message.text}" for message in request.messages)
+    messages += "".join(f"\nimage {image.hash}" for image in request.images)
     limits = f"{request.max_output_tokens} tokens, temperature {request.temperature!r}, schema {request.schema!r}"
     return f"{messages}\n{limits}"
 

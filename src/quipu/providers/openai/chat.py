@@ -236,6 +236,7 @@ class OpenAIChat:
 
     def _estimate_tokens(self, assembler: ReplyAssembler, request: ChatRequest) -> TokenCount:
         n_input = sum(self._count_tokens(message.text) for message in request.messages)
+        n_input += sum(image.n_tokens for image in request.images)
         return TokenCount(input=n_input, output=self._count_tokens(assembler.generated))
 
 
@@ -293,7 +294,7 @@ def write_chat_request(
     limits = (request.max_output_tokens, parameters.max_output_tokens, capabilities.max_output)
     body: dict[str, object] = {
         "model": target.model,
-        "messages": [{"role": message.role, "content": message.text} for message in request.messages],
+        "messages": request.in_openai_form(),
         capabilities.limit_name: min(limit for limit in limits if limit is not None),
     }
     if capabilities.has_temperature:

@@ -10,6 +10,7 @@ from quipu.prompts import (
     community_search,
     drift,
     extraction,
+    picture,
     question,
     report,
     summary,
@@ -22,6 +23,8 @@ _KIND_BY_OPENING = {
     extraction.TITLE: RequestKind.EXTRACT,
     "You find keywords": RequestKind.KEYWORDS,
     summary.TITLE: RequestKind.SUMMARISE,
+    picture.DESCRIPTION.title: RequestKind.PICTURE,
+    picture.PAGE.title: RequestKind.PAGE,
     report.TITLE: RequestKind.REPORT,
     "You answer questions": RequestKind.ANSWER,
     "You rewrite the last question": RequestKind.REWRITE,
@@ -38,6 +41,7 @@ _KIND_BY_OPENING = {
     tuning.TITLE: RequestKind.TUNE,
 }
 _CONTINUATIONS = (extraction.render_continuation("lines"), extraction.render_continuation("json"))
+IMAGE = "Image: "  # begins what is written in a picture, behind the text of its message
 _MARK = r"#[0-9a-f]{8,32}#"
 _BOUNDED = re.compile(rf"^({_MARK})[ \t]*\n(?:(.*)\n)?\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _QUESTION = re.compile(rf"^(?:{_MARK})?Question:?[ \t]*\n?(.+)\Z", re.MULTILINE | re.DOTALL)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from quipu.model.ids import digest
 from quipu.testing.scripted.fault_injection import RequestDraw
-from quipu.testing.scripted.prompt_parsing import ParsedPrompt
+from quipu.testing.scripted.prompt_parsing import IMAGE, ParsedPrompt
 from quipu.testing.scripted.records import (
     ExtractionRecord,
     RecordedExtractions,
@@ -167,6 +167,11 @@ def _write_keywords(prompt: ParsedPrompt, _draw: RequestDraw) -> str:
     )
 
 
+def _write_description(prompt: ParsedPrompt, _draw: RequestDraw) -> str:
+    """Return what the picture shows."""
+    return prompt.full_text.rpartition(IMAGE)[2] or "I see no picture."
+
+
 def _write_summary(prompt: ParsedPrompt, _draw: RequestDraw) -> str:
     """Return the subjects, the first words of each note, and a hash of the input, so each input has its own summary."""
     lines = [line.strip() for line in prompt.text.splitlines() if line.strip()]
@@ -261,6 +266,8 @@ def _echo(prompt: ParsedPrompt, _draw: RequestDraw) -> str:
 
 _WRITERS: Mapping[RequestKind, Callable[[ParsedPrompt, RequestDraw], str]] = {
     RequestKind.KEYWORDS: _write_keywords,
+    RequestKind.PICTURE: _write_description,
+    RequestKind.PAGE: _write_description,
     RequestKind.SUMMARISE: _write_summary,
     RequestKind.REPORT: _write_report,
     RequestKind.AGGREGATE: _write_aggregate,

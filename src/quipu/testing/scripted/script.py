@@ -24,6 +24,8 @@ class RequestKind(StrEnum):
     CONTINUE = "continue"
     KEYWORDS = "keywords"
     SUMMARISE = "summarise"
+    PICTURE = "picture"
+    PAGE = "page"
     REPORT = "report"
     ANSWER = "answer"
     REWRITE = "rewrite"

@@ -9,7 +9,9 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from quipu.model.chat import FinishReason, Message, TokenCount
+from quipu.model.ids import digest_bytes
 from quipu.testing.scripted.model import ChatCall, ChatReply, NumericReply, count_prompt, count_tokens
+from quipu.testing.scripted.prompt_parsing import IMAGE
 from quipu.testing.scripted.reply_shapes import Json
 from quipu.testing.scripted.script import FaultName, Service
 
@@ -163,9 +165,22 @@ class RejectedRequest(Exception):
 B = TypeVar("B", bound=BaseModel)
 
 
+class _ImageUrl(BaseModel):
+    url: str
+
+
 class _ContentPart(BaseModel):
     type: str = "text"
     text: str = ""
+    image_url: _ImageUrl | None = None
+
+    def seen(self) -> str:
+        """Return the text of the part, or what is written in a picture: its PNG text, otherwise its hash."""
+        if self.image_url is None:
+            return self.text
+        content = base64.b64decode(self.image_url.url.partition(";base64,")[2])
+        written = content.partition(b"tEXtDescription\0")[2].partition(b"\n")[0].decode("latin-1")
+        return f"\n{IMAGE}{written or f'the picture {digest_bytes(content)[:8]}'}"
 
 
 class _ChatMessage(BaseModel):
@@ -173,7 +188,7 @@ class _ChatMessage(BaseModel):
     content: str | list[_ContentPart] | None = None
 
     def parsed(self) -> Message:
-        text = self.content if isinstance(self.content, str) else "".join(part.text for part in self.content or ())
+        text = self.content if isinstance(self.content, str) else "".join(part.seen() for part in self.content or ())
         return Message(role="system" if self.role == "developer" else self.role, text=text)
 
 

@@ -1,0 +1,121 @@
+"""PDF pictures: finds the pictures of a page and renders them, or the whole page, as PNG; in the sandboxed process."""
+
+import base64
+import ctypes
+import struct
+import zlib
+from collections.abc import Sequence
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+RawPicture = tuple[str, int]  # PNG in base64, number of lines before it
+_Line = tuple[str, float, float, float, float, float]
+_Box = tuple[float, float, float, float]  # left, bottom, right, top
+_MIN_PICTURE_SIDE = 40.0  # points: a smaller picture is a symbol
+_MAX_PICTURES = 20  # of a page
+_APART = 3.0  # points between two parts of one picture
+_PICTURE_SCALE = 2.0  # pixels per point: 144 dpi
+_MAX_SIDE = 1_568  # pixels: models shrink larger pictures
+_MAX_PICTURE_BYTES = 128_000_000  # of all pictures of a file
+_MAX_OBJECTS = 1_000  # of a page that are looked at
+_PAPER = 0.95  # of the width and height of a page: an area this large is its background
+
+
+class PictureRenderer:
+    """Renders the pictures of pages, and whole pages, as PNG; `by_page` and `whole` have them by the page from 0."""
+
+    def __init__(self, pages: str) -> None:
+        self.by_page: dict[int, list[RawPicture]] = {}
+        self.whole: dict[int, str] = {}
+        self._pages = pages
+        self._n_bytes = 0
+
+    def add(self, page: pypdfium2.PdfPage, index: int, lines: Sequence[_Line], *, is_scan: bool) -> None:
+        """Render what is wanted of a page: the whole page, or its pictures."""
+        width, height = page.get_size()
+        if self._pages == "all" or (self._pages == "scans" and is_scan):
+            self.whole[index] = self._png(page, (0.0, 0.0, width, height), _MAX_SIDE / max(width, height, 1.0))
+        elif not is_scan:
+            pictures = [(self._png(page, box), n_lines_above(lines, box)) for box in picture_boxes(page)]
+            self.by_page[index] = [picture for picture in pictures if picture[0]]
+
+    def _png(self, page: pypdfium2.PdfPage, box: _Box, scale: float = _PICTURE_SCALE) -> str:
+        """Return a part of a page in base64; "" above the limit of all pictures of the file."""
+        width, height = page.get_size()
+        left, bottom, right, top = box
+        scale = min(scale, _MAX_SIDE / max(right - left, top - bottom))
+        if self._n_bytes > _MAX_PICTURE_BYTES:
+            return ""
+        bitmap = page.render(scale=scale, crop=(left, bottom, width - right, height - top), rev_byteorder=True)
+        picture = png(bitmap)
+        self._n_bytes += len(picture)
+        return base64.b64encode(picture).decode("ascii")
+
+
+def png(bitmap: pypdfium2.PdfBitmap) -> bytes:
+    """Return a rendered picture (RGB, or grey) as PNG (ISO/IEC 15948), whose rows are each preceded by their filter."""
+    pixels = bitmap.to_numpy()
+    n_channels = 1 if pixels.ndim == 2 else pixels.shape[2]
+    rows = pixels.reshape(pixels.shape[0], -1)[:, : pixels.shape[1] * n_channels]
+    if n_channels == 4:
+        rows, n_channels = pixels[:, :, :3].reshape(pixels.shape[0], -1), 3
+    packed = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows), 6)
+    header = struct.pack(">IIBBBBB", pixels.shape[1], pixels.shape[0], 8, 2 if n_channels > 1 else 0, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", packed), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+        for name, content in chunks
+    )
+
+
+def picture_boxes(page: pypdfium2.PdfPage) -> list[_Box]:
+    """Return where the pictures of a page are, those that touch as one, from top to bottom. Symbols are left out."""
+    width, height = page.get_size()
+    boxes: list[_Box] = []
+    for index in range(min(_MAX_OBJECTS, pdfium.FPDFPage_CountObjects(page))):
+        picture = pdfium.FPDFPage_GetObject(page, index)
+        edges = [ctypes.c_float() for _ in range(4)]
+        if pdfium.FPDFPageObj_GetType(picture) == pdfium.FPDF_PAGEOBJ_IMAGE and pdfium.FPDFPageObj_GetBounds(
+            picture, *edges
+        ):
+            left, bottom, right, top = (edge.value for edge in edges)
+            box = (max(0.0, left), max(0.0, bottom), min(width, right), min(height, top))
+            if (
+                box[0] < box[2]
+                and box[1] < box[3]
+                and (right - left < _PAPER * width or top - bottom < _PAPER * height)
+            ):
+                boxes.append(box)
+    while len(merged := _merge_touching(boxes)) < len(boxes):
+        boxes = merged
+    large = [box for box in boxes if min(box[2] - box[0], box[3] - box[1]) >= _MIN_PICTURE_SIDE]
+    return sorted(large, key=lambda box: (-box[3], box[0]))[:_MAX_PICTURES]
+
+
+def _merge_touching(boxes: Sequence[_Box]) -> list[_Box]:
+    """Return the boxes, each merged with those before it that it touches."""
+    merged: list[_Box] = []
+    for box in boxes:
+        touching = [other for other in merged if _touches(other, box)]
+        merged = [other for other in merged if other not in touching]
+        lefts, bottoms, rights, tops = zip(box, *touching, strict=True)
+        merged.append((min(lefts), min(bottoms), max(rights), max(tops)))
+    return merged
+
+
+def _touches(box: _Box, other: _Box) -> bool:
+    left, bottom, right, top = other
+    is_beside = box[2] < left - _APART or right < box[0] - _APART
+    return not is_beside and box[1] <= top + _APART and bottom <= box[3] + _APART
+
+
+def n_lines_above(lines: Sequence[_Line], box: _Box) -> int:
+    """Return how many lines come before a picture: up to the last one above it in its column."""
+    left, _, right, top = box
+    above = (
+        index
+        for index, (_, line_left, line_right, baseline, *_) in enumerate(lines)
+        if baseline >= top - _APART and line_left < right and line_right > left
+    )
+    return max(above, default=-1) + 1

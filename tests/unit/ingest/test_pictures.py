@@ -1,0 +1,146 @@
+"""Pictures are described by a model over HTTP: once, cached, counted, within the budget, again after a failure."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from quipu import sync
+from quipu.model.chat import Role
+from quipu.model.document import DocumentStatus
+from quipu.model.event import Event, Progress
+from quipu.model.usage import Stage
+from quipu.settings.tables import RoleSettings
+from quipu.sync import BlockingQuipu
+from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script
+from quipu.testing.server import ServerHandle, serving
+from tests.unit.parse.images import pdf, png, word_file
+
+YIELDS = "The chart shows that the Nordhaven Works made 1,204 crates of glass in 1947."
+ROADS = "The map shows the road from Nordhaven to Kirkvale."
+REPORT = word_file(["The annual report.", png(YIELDS), "Roads.", png(ROADS)])
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[ServerHandle]:
+    with serving() as handle:
+        yield handle
+
+
+@pytest.fixture
+def server(running: ServerHandle) -> ServerHandle:
+    running.reset()
+    running.configure(Script())
+    return running
+
+
+def opened(folder: Path, server: ServerHandle, model: str = "custom/eyes", **settings: object) -> BlockingQuipu:
+    role = RoleSettings(role=Role.VISION, llm=model, llm_base_url=server.base_url)
+    return sync.open(folder / "kb", role=(role,), **settings)  # type: ignore[arg-type]
+
+
+def added(folder: Path, kb: BlockingQuipu, content: bytes = REPORT, **options: object) -> list[Event]:
+    (folder / "report.docx").write_bytes(content)
+    events: list[Event] = []
+    kb.add(folder / "report.docx", root=folder, on_event=events.append, **options)  # type: ignore[arg-type]
+    return events
+
+
+def n_calls(server: ServerHandle, kind: RequestKind = RequestKind.PICTURE) -> int:
+    return server.settled().total(kind).n_completed
+
+
+def test_what_a_picture_shows_is_found_cited_and_paid_for_once(tmp_path: Path, server: ServerHandle) -> None:
+    with opened(tmp_path, server) as kb:
+        events = added(tmp_path, kb)
+        answer = kb.query("How many crates of glass did the Nordhaven Works make in 1947?")
+        assert "1,204 crates" in answer.text
+        assert answer.citations
+        assert n_calls(server) == 2
+        (row,) = [row for row in kb.usage() if row.stage is Stage.VISION and row.subject]
+        assert (row.n_calls, row.subject) == (2, "report.docx")
+        assert row.tokens.input > 0
+        progress = [event for event in events if isinstance(event, Progress) and event.stage == "pictures"]
+        assert [(event.n_done, event.n_total) for event in progress] == [(1, 2), (2, 2)]
+        added(tmp_path, kb)
+        assert n_calls(server) == 2
+        added(tmp_path, kb, word_file(["Another text.", png(YIELDS), "Roads.", png(ROADS)]))
+        assert n_calls(server) == 3  # the text beside the other picture is the same
+        assert kb.verify() == []
+
+
+def test_the_same_documents_give_the_same_index(tmp_path: Path, server: ServerHandle) -> None:
+    dumps = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        with opened(tmp_path / name, server) as kb:
+            added(tmp_path / name, kb)
+            dumps.append(list(kb.dump()))
+    assert dumps[0] == dumps[1]
+
+
+def test_without_a_table_for_the_role_no_picture_is_sent(tmp_path: Path, server: ServerHandle) -> None:
+    with sync.open(tmp_path / "kb", llm="custom/test", llm_base_url=server.base_url) as kb:
+        added(tmp_path, kb)
+        assert n_calls(server) == 0
+        assert n_calls(server, RequestKind.EXTRACT) > 0
+
+
+def test_a_picture_that_fails_leaves_the_document_readable_and_is_asked_about_again(
+    tmp_path: Path, server: ServerHandle
+) -> None:
+    server.configure(
+        Script(faults=(Fault(name=FaultName.FILTERED, kinds=(RequestKind.PICTURE,), containing="Kirkvale"),))
+    )
+    with opened(tmp_path, server) as kb:
+        added(tmp_path, kb)
+        (document,) = kb.documents()
+        assert document.status is DocumentStatus.PARTIAL
+        assert "1 of 2 pictures have no description" in document.error
+        assert "Nordhaven Works" in kb.text("report.docx")
+        server.configure(Script())
+        server.reset()
+        added(tmp_path, kb)
+        (document,) = kb.documents()
+        assert (document.status, document.error) == (DocumentStatus.READY, "")
+        assert "Kirkvale" in kb.text("report.docx")
+        assert n_calls(server) == 1
+
+
+def test_a_spent_budget_keeps_what_was_paid_for(tmp_path: Path, server: ServerHandle) -> None:
+    with opened(tmp_path, server, budget="2 calls") as kb:
+        added(tmp_path, kb)
+        (document,) = kb.documents()
+        assert document.status is DocumentStatus.QUEUED
+        n_paid = n_calls(server)
+    with opened(tmp_path, server) as kb:
+        kb.resume()
+        assert [document.status for document in kb.documents()] == [DocumentStatus.READY]
+        assert n_calls(server) == 2
+        assert n_paid == 1  # the first call asked whether the model answers
+
+
+def test_another_model_reads_pictures_again(tmp_path: Path, server: ServerHandle) -> None:
+    with opened(tmp_path, server) as kb:
+        added(tmp_path, kb)
+    with opened(tmp_path, server, model="custom/other") as kb:
+        added(tmp_path, kb)
+        assert n_calls(server) == 4
+
+
+def test_a_scanned_page_is_read_by_the_model(tmp_path: Path, server: ServerHandle) -> None:
+    (tmp_path / "scan.pdf").write_bytes(pdf([[(100, Image.new("L", (400, 200), 0))]]))
+    with opened(tmp_path, server, vision_pages="all") as kb:
+        kb.add(tmp_path / "scan.pdf", root=tmp_path)
+        assert "the picture" in kb.text("scan.pdf")
+        assert kb.documents()[0].metadata["pages_by_model"] == "1"
+        assert n_calls(server, RequestKind.PAGE) == 1
+
+
+def test_removing_the_document_removes_what_was_said_of_its_pictures(tmp_path: Path, server: ServerHandle) -> None:
+    with opened(tmp_path, server) as kb:
+        added(tmp_path, kb)
+        kb.remove(["report.docx"])
+        kb.purge()
+    assert b"Kirkvale" not in (tmp_path / "kb" / "index.sqlite").read_bytes()
