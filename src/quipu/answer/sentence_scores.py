@@ -16,7 +16,7 @@ from functools import lru_cache
 from quipu.answer.passage_text import PassageText, Span
 from quipu.answer.question_kind import QuestionKind, QuestionPart
 from quipu.answer.text_blocks import BlockKind, TextBlock, is_licence
-from quipu.text.questions import AnswerType, offers_answer
+from quipu.text.questions import AnswerType, base_form, irregular_forms, offers_answer
 from quipu.text.sentences import sentence_spans
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS, content_terms_of, fold_accents, stem
@@ -76,7 +76,8 @@ class WordFinder:
 
     def __init__(self, part: QuestionPart) -> None:
         text = f"{part.words} {part.term}"
-        terms = [term for term in content_terms_of(text) if not _FUNCTION_CHARACTERS.search(term)]
+        regular = _WORD.sub(lambda match: base_form(match[0].lower()), text)
+        terms = [term for term in content_terms_of(regular) if not _FUNCTION_CHARACTERS.search(term)]
         codes = [code.casefold() for code in _CODE.findall(text)]
         self.terms = tuple(dict.fromkeys([*terms, *codes]))
         stems = sorted(
@@ -84,7 +85,8 @@ class WordFinder:
             key=lambda term: (-len(term), term),
         )
         pairs = [term for term in self.terms if term not in codes and is_unspaced(term[0])]
-        self._stems = _alternatives(r"(?<![^\W_])({})[^\W_]*", stems)
+        irregular = [form for term in stems for form in irregular_forms(term)]
+        self._stems = _alternatives(r"(?<![^\W_])({})[^\W_]*", [*irregular, *stems])
         self._verbatim = _alternatives(r"(?=({}))", [*pairs, *dict.fromkeys(codes)])
 
     def find(self, text: str) -> list[tuple[int, str]]:
@@ -94,7 +96,7 @@ class WordFinder:
         if self._stems:
             for match in self._stems.finditer(folded):
                 word = match.group()
-                if word not in STOP_WORDS and (term := stem(word)) in self.terms:
+                if word not in STOP_WORDS and (term := stem(base_form(word))) in self.terms:
                     places.append((match.start(), term))
         if self._verbatim:
             places += [(match.start(), match[1]) for match in self._verbatim.finditer(folded)]

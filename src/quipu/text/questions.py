@@ -1,8 +1,13 @@
-"""Questions: the type of answer that a question expects, by its words (English, Russian, Chinese)."""
+"""Questions: the type of answer that a question expects, by its words (English, Russian, Chinese).
+
+Also the irregular forms in which its English words may stand in an answer.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
+
+from quipu.text.words import stem
 
 
 class AnswerType(StrEnum):
@@ -160,3 +165,40 @@ def answer_entity_types(question: str, types: Iterable[str]) -> tuple[str, ...]:
 
 def _is_type_named(entity_type: str, question: str) -> bool:
     return len(entity_type) > 1 and entity_type in _NAMEABLE_TYPES and entity_type in question
+
+
+# Irregular forms of English words, which no rule about endings finds: "taught" is a form of "teach". Only forms that
+# hardly ever mean another word: "found" may be of "find" or of "founded", "left" is also a side.
+_FORMS = """
+arise arose arisen|become became|begin began begun|bend bent|bind bound|bite bitten|bleed bled|blow blew blown
+break broke broken|breed bred|bring brought|build built|burn burnt|buy bought|catch caught|choose chose chosen
+cling clung|come came|creep crept|deal dealt|dig dug|draw drew drawn|dream dreamt|drink drank drunk|drive drove driven
+eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|flee fled|fly flew flown|forbid forbade forbidden
+forget forgot forgotten|forgive forgave forgiven|freeze froze frozen|get got gotten|give gave given|go went gone
+grow grew grown|hang hung|hear heard|hide hid hidden|hold held|keep kept|kneel knelt|know knew known|lay laid|lead led
+learn learnt|lend lent|lose lost|make made|mean meant|meet met|mistake mistook mistaken|overcome overcame
+oversee oversaw overseen|pay paid|rebuild rebuilt|rewrite rewrote rewritten|ride rode ridden|ring rang rung
+rise rose risen|run ran|say said|see seen|seek sought|sell sold|send sent|shake shook shaken|shoot shot|show shown
+shrink shrank shrunk|sing sang sung|sink sank sunk|sit sat|sleep slept|slide slid|speak spoke spoken|spell spelt
+spend spent|spin spun|spring sprang sprung|stand stood|steal stole stolen|stick stuck|strike struck stricken
+swear swore sworn|sweep swept|swim swam swum|swing swung|take took taken|teach taught|tear tore torn|tell told
+think thought|throw threw thrown|undergo underwent undergone|understand understood|undertake undertook undertaken
+wake woke woken|wear wore worn|weave wove woven|weep wept|win won|withdraw withdrew withdrawn|write wrote written
+analysis analyses|basis bases|child children|crisis crises|criterion criteria|foot feet|goose geese|half halves
+index indices|knife knives|leaf leaves|life lives|man men|matrix matrices|mouse mice|person people
+phenomenon phenomena|tooth teeth|vertex vertices|wife wives|wolf wolves|woman women
+"""
+
+_FORMS_BY_BASE = {base: forms for base, *forms in map(str.split, _FORMS.replace("\n", "|").strip("|").split("|"))}
+_BASE_BY_FORM = {form: base for base, forms in _FORMS_BY_BASE.items() for form in forms}
+_FORMS_BY_STEM = {stem(base): forms for base, forms in _FORMS_BY_BASE.items()}
+
+
+def base_form(word: str) -> str:
+    """Return the base of an irregular form, both in lower case; any other word as it is."""
+    return _BASE_BY_FORM.get(word, word)
+
+
+def irregular_forms(word_stem: str) -> Sequence[str]:
+    """Return the irregular forms of the word with this stem."""
+    return _FORMS_BY_STEM.get(word_stem, ())
