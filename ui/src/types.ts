@@ -265,6 +265,8 @@ export interface Estimate {
   seconds: Range;
   cost: Range | null;
   embedding_cost: Range | null;
+  n_pictures: number;
+  picture_cost: Range | null;
 }
 
 export interface IndexStatus {

@@ -114,8 +114,14 @@ export async function estimate(chosen: NamedFile[], signal: AbortSignal): Promis
   return sum!;
 }
 
+const range = (a: Range, b: Range) => ({ low: a.low + b.low, likely: a.likely + b.likely, high: a.high + b.high });
+
+/** Return what reading and describing pictures would cost; null where a price is unknown. */
+export function wholeCost({ cost, n_pictures, picture_cost }: Estimate): Range | null {
+  return n_pictures ? cost && picture_cost && range(cost, picture_cost) : cost;
+}
+
 function plus(first: Estimate, second: Estimate): Estimate {
-  const range = (a: Range, b: Range) => ({ low: a.low + b.low, likely: a.likely + b.likely, high: a.high + b.high });
   return {
     ...first,
     n_documents: first.n_documents + second.n_documents,
@@ -128,6 +134,8 @@ function plus(first: Estimate, second: Estimate): Estimate {
     output_tokens: range(first.output_tokens, second.output_tokens),
     seconds: range(first.seconds, second.seconds),
     cost: first.cost && second.cost && range(first.cost, second.cost),
+    n_pictures: first.n_pictures + second.n_pictures,
+    picture_cost: first.picture_cost && second.picture_cost ? range(first.picture_cost, second.picture_cost) : (first.picture_cost ?? second.picture_cost),
   };
 }
 

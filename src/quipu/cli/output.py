@@ -233,7 +233,8 @@ ALL_WORK = "all work"
 
 
 def work_in_words(work: Sequence[str]) -> str:
-    """Return the names of these roles, separated by commas, or a phrase if they are all roles of a language model."""
-    if set(work) >= {role.value for role in Role}:
-        return ", ".join([ALL_WORK, *(name for name in work if name not in list(Role))])
+    """Return the names of these roles, separated by commas, or a phrase for all that the setting `llm` sets."""
+    roles = [role.value for role in Role if role is not Role.VISION]
+    if set(work) >= set(roles):
+        return ", ".join([ALL_WORK, *(name for name in work if name not in roles)])
     return ", ".join(work)

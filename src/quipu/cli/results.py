@@ -268,10 +268,12 @@ def render_estimate(console: Console, estimate: Estimate) -> None:
     if estimate.n_other_extractor:
         note = other_extractors_note(estimate.n_other_extractor, estimate.other_extractors, estimate.extractor)
         console.print(styled(note, "yellow"))
-    if not estimate.n_to_read:
+    if estimate.n_pictures:
+        _render_pictures(console, estimate)
+    if not estimate.n_to_read and not estimate.n_pictures:
         console.print("No model would be asked.")
         return
-    if not estimate.model and not estimate.embedder:
+    if not estimate.model and not estimate.embedder and not estimate.n_pictures:
         console.print("Local rules read them. No model is asked, and nothing is spent.")
         return
     _render_ranges(console, estimate)
@@ -297,6 +299,16 @@ def _render_ranges(console: Console, estimate: Estimate) -> None:
         listing.add_row(in_currency("money for vectors"), *_range_cells(estimate.embedding_cost, price))
     if listing.row_count:
         console.print(listing)
+
+
+def _render_pictures(console: Console, estimate: Estimate) -> None:
+    listing = table(estimate.picture_model, "likely", "at least", "at most", right=["likely", "at least", "at most"])
+    listing.add_row("pictures to describe", *[f"{estimate.n_pictures:,}"] * 3)
+    if estimate.picture_tokens is not None:
+        listing.add_row("tokens", *_range_cells(estimate.picture_tokens, lambda value: tokens(round(value))))
+    if estimate.picture_cost is not None:
+        listing.add_row(in_currency("money"), *_range_cells(estimate.picture_cost, lambda value: money(round(value))))
+    console.print(listing)
 
 
 def _render_basis(console: Console, estimate: Estimate) -> None:

@@ -83,7 +83,7 @@ class Models:
     def price(self, role: Role) -> Price | None:
         """Return the price of the model for this role; None where there is no model or its price is unknown."""
         chain = self.chains.get(role)
-        return chain.price if chain else None
+        return chain.pricing.price if chain else None
 
     def without_keeping_replies(self) -> "Models":
         """Return the same models, whose replies are paid for and counted, but not kept in the index."""

@@ -13,6 +13,7 @@ from quipu.ingest.documents import IngestConfig
 from quipu.ingest.estimate import (
     DocumentSurvey,
     MeasuredUsage,
+    UndescribedPictures,
     estimate_cost,
     estimate_embedded_tokens,
     sample_chunks,
@@ -20,6 +21,7 @@ from quipu.ingest.estimate import (
 )
 from quipu.ingest.extraction import ExtractionBatch, extract_missing
 from quipu.ingest.sources import FoundSource
+from quipu.model.chat import Role
 from quipu.model.chunking import Chunking
 from quipu.model.event import EventSink, Progress
 from quipu.model.graph import Chunk
@@ -49,6 +51,7 @@ async def estimate_add(
     ingest_config = components.ingest_config.with_chunking(chunking)
     unasked = UnaskedEmbedder(ingest_config.embedder, ingest_config.tokenizer) if chain else None
     free_config = replace(ingest_config, embedder=unasked) if unasked and not n_sample else ingest_config
+    free_config, undescribed = _without_descriptions(free_config, models)
     to_read = await survey_documents(sources, store, free_config, on_event, reread=reread)
     reading, measured, embedded_tokens = models.reading, None, estimate_embedded_tokens(to_read)
     chunks: list[Chunk] = []
@@ -61,26 +64,34 @@ async def estimate_add(
             to_read = _without(to_read, [chunk for chunk in chunks if chunk.input_hash not in errors])
         else:
             measured = await _measured_before(store)
-    result = estimate_cost(
-        to_read,
-        ingest_config,
-        model=reading.model,
-        price=reading.price,
-        concurrency=reading.concurrency,
-        measured=measured,
+    price, concurrency = reading.price, reading.concurrency
+    result = replace(
+        estimate_cost(
+            to_read, ingest_config, model=reading.model, price=price, concurrency=concurrency, measured=measured
+        ),
+        n_sampled=len(chunks),
+        n_sample_failed=len(errors),
+        sample_error=next(iter(errors.values()), ""),
     )
     if rows := models.meter.rows():
         result = replace(result, sample_calls=total(rows).n_calls, sample_cost=total(rows).cost)
-    result = replace(
-        result, n_sampled=len(chunks), n_sample_failed=len(errors), sample_error=next(iter(errors.values()), "")
-    )
+    if undescribed:
+        pricing = models.chains[Role.VISION].pricing
+        result = undescribed.added_to(result, pricing.model, pricing.price)
     if chain is None or unasked is None:
         return result
-    compared = unasked.n_tokens
-    embedded_tokens = embedded_tokens.plus(Range(low=compared, likely=compared, high=compared))
-    price = chain.pricing.price
-    cost = embedded_tokens.times(price.input) if price else None
+    embedded_tokens = embedded_tokens.plus(Range(low=unasked.n_tokens, likely=unasked.n_tokens, high=unasked.n_tokens))
+    cost = embedded_tokens.times(chain.pricing.price.input) if chain.pricing.price else None
     return replace(result, embedder=chain.pricing.model, embedded_tokens=embedded_tokens, embedding_cost=cost)
+
+
+def _without_descriptions(config: IngestConfig, models: Models) -> tuple[IngestConfig, UndescribedPictures | None]:
+    """Return a configuration that describes pictures by saved replies alone, and what counts the others."""
+    if config.pictures is None:
+        return config, None
+    undescribed = UndescribedPictures(config.pictures.llm.identity, config.tokenizer)
+    saved = models.chains[Role.VISION].saved_or(undescribed)
+    return replace(config, pictures=replace(config.pictures, llm=saved)), undescribed
 
 
 class UnaskedEmbedder:

@@ -175,11 +175,9 @@ def failure_of(error: Exception, component: str) -> DocumentReading:
 
 
 async def read_document(source: SourceDocument, config: IngestConfig) -> ChunkedDocument:
-    """Parse and chunk one document, without asking about its pictures.
-
-    Raises InvalidDocument if it cannot be read, and the errors of the embedder.
-    """
+    """Parse and chunk one document. Raises InvalidDocument if it cannot be read, and the errors of the models."""
     parsed_source = await asyncio.to_thread(parse_document, source, config)
+    parsed_source = await describe_pictures(parsed_source, config, lambda: None)
     similarities: Sequence[float] = ()
     if parsed_source.sentences:
         (similarities,) = await sentence_similarities([parsed_source.sentences], config.embedder)

@@ -3,7 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import islice
 
 from quipu.errors import OverBudget, QuipuError, Unavailable
@@ -15,11 +16,14 @@ from quipu.ingest.documents import (
     indexed_documents,
     read_document,
 )
+from quipu.ingest.pictures import MAX_DESCRIPTION_TOKENS
 from quipu.ingest.sources import FoundSource
+from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
 from quipu.model.document import SourceDocument
 from quipu.model.event import EventSink, Progress
 from quipu.model.graph import Chunk
 from quipu.model.usage import Estimate, Price, Range, UsageRow
+from quipu.ports.providers import TextSink, Tokenizer, ignore_text
 from quipu.ports.store import Store
 
 BATCH_SIZE = 64  # documents read between two progress events
@@ -34,7 +38,45 @@ _PROMPTS_SENT = Range(low=1.0, likely=1.7, high=2.6)  # the second call sends th
 # Tokens embedded for each token of a chunk: the chunk, its entities and its relations. Measured on texts of a few
 # hundred chunks: 1.3 and 1.7 by rules, 1.9 to 3.7 by large models; short passages full of names have 4.3.
 _EMBEDDED_PER_TOKEN = Range(low=1.2, likely=2.0, high=4.5)
+_DESCRIPTION_TOKENS = Range(low=60, likely=150, high=300)  # at most 200 words are asked for
+_PAGE_TOKENS = Range(low=200, likely=700, high=1_500)  # a printed page has 300 to 800 words
+NOT_DESCRIBED = "(not described yet) "
 _SECONDS_PER_TOKEN = Range(low=1 / 120, likely=1 / 60, high=1 / 25)  # of output, hosted models
+
+
+class UndescribedPictures:
+    """Stands in for the model that describes pictures: replies a text of typical length, and counts the requests."""
+
+    def __init__(self, identity: str, tokenizer: Tokenizer) -> None:
+        self.identity = identity
+        self._tokenizer = tokenizer
+        self._request_by_hash: dict[str, ChatRequest] = {}
+
+    async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
+        """Return a text that means nothing."""
+        self._request_by_hash[request.hash(self.identity)] = request
+        n_times = round(_n_output(request).likely / self._tokenizer.count(NOT_DESCRIBED))
+        return Completion(text=NOT_DESCRIBED * n_times, finish=FinishReason.STOP, tokens=TokenCount())
+
+    def added_to(self, estimate: Estimate, model: str, price: Price | None) -> Estimate:
+        """Return the estimate with what it costs to ask about the pictures, each once."""
+        requests = list(self._request_by_hash.values())
+        n_sent = sum(image.n_tokens for request in requests for image in request.images)
+        sent = Range(low=n_sent / 3, likely=n_sent, high=n_sent * 2)  # as Image.n_tokens says
+        n_words = sum(self._tokenizer.count(message.text) for request in requests for message in request.messages)
+        sent = sent.plus(Range(low=n_words, likely=n_words, high=n_words))
+        received = reduce(Range.plus, map(_n_output, requests), Range(low=0, likely=0, high=0))
+        return replace(
+            estimate,
+            n_pictures=len(requests),
+            picture_model=model,
+            picture_tokens=sent.plus(received),
+            picture_cost=sent.times(price.input).plus(received.times(price.output)) if price else None,
+        )
+
+
+def _n_output(request: ChatRequest) -> Range:
+    return _DESCRIPTION_TOKENS if request.max_output_tokens == MAX_DESCRIPTION_TOKENS else _PAGE_TOKENS
 
 
 @dataclass(slots=True)
@@ -135,8 +177,12 @@ def estimate_embedded_tokens(survey: DocumentSurvey) -> Range:
 
 
 def sample_chunks(survey: DocumentSurvey, n: int) -> list[Chunk]:
-    """Return n unread chunks with the lowest hashes: spread over the documents, and the same ones each time."""
-    return [survey.unread[input_hash] for input_hash in sorted(survey.unread)[:n]]
+    """Return n unread chunks with the lowest hashes: spread over the documents, and the same ones each time.
+
+    Chunks of pictures that no model has described yet are left out.
+    """
+    described = [key for key, chunk in survey.unread.items() if NOT_DESCRIBED not in chunk.text]
+    return [survey.unread[input_hash] for input_hash in sorted(described)[:n]]
 
 
 async def _survey_document(source: SourceDocument, store: Store, config: IngestConfig, survey: DocumentSurvey) -> None:

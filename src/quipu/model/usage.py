@@ -125,6 +125,7 @@ class Estimate:
     - `cost` is in millionths of the currency unit, None if the model has no price. `seconds` is the time of the model
       at the configured concurrency.
     - `embedder`, `embedded_tokens` and `embedding_cost` are set if a service computes the vectors. They are extra.
+    - `n_pictures` have no cached description. `picture_tokens`, sent and received, and `picture_cost` are extra.
     - `sample_calls` and `sample_cost` were spent on this estimate. `n_sample_failed` of the `n_sampled` chunks could
       not be read; `sample_error` is the first error.
     - `extractor` describes the configured extractor. `n_other_extractor` of the unchanged documents were read by
@@ -154,6 +155,10 @@ class Estimate:
     embedder: str = ""
     embedded_tokens: Range | None = None
     embedding_cost: Range | None = None
+    n_pictures: int = 0
+    picture_model: str = ""
+    picture_tokens: Range | None = None
+    picture_cost: Range | None = None
 
     @property
     def n_to_read(self) -> int:

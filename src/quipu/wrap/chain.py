@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.chat import ChatRequest, Completion
-from quipu.model.usage import Price
 from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, ignore_text
 from quipu.ports.reply_cache import ReplyCache
 from quipu.wrap.embedder import (
@@ -58,14 +57,18 @@ class LLMChain:
         return self._links[0].llm.identity
 
     @property
-    def price(self) -> Price | None:
-        """Price of the first model; None if it is not known."""
-        return self._links[0].pricing.price
+    def pricing(self) -> ModelPricing:
+        """Name and price of the first model."""
+        return self._links[0].pricing
 
     def llm(self, meter: Meter) -> LLM:
         """Return the chain, counted by the meter of the engine or of one question."""
         identities = [link.llm.identity for link in self._links]
         return CachedLLM(self._uncached, identities, self._replies, meter, self._in_flight)
+
+    def saved_or(self, stand_in: LLM) -> LLM:
+        """Return what replies as the cache does, and where it has no reply, as `stand_in`. No reply is kept."""
+        return CachedLLM(lambda _: stand_in, [self.identity], UnkeptReplies(self._replies), Meter())
 
     def without_keeping_replies(self) -> "LLMChain":
         """Return the chain with a cache to which nothing is added: for replies about texts that must not stay."""

@@ -10,8 +10,8 @@ from quipu import sync
 from quipu.model.chat import Role
 from quipu.model.document import DocumentStatus
 from quipu.model.event import Event, Progress
-from quipu.model.usage import Stage
-from quipu.settings.tables import RoleSettings
+from quipu.model.usage import Price, Stage
+from quipu.settings.tables import ModelPrice, RoleSettings
 from quipu.sync import BlockingQuipu
 from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script
 from quipu.testing.server import ServerHandle, serving
@@ -144,3 +144,24 @@ def test_removing_the_document_removes_what_was_said_of_its_pictures(tmp_path: P
         kb.remove(["report.docx"])
         kb.purge()
     assert b"Kirkvale" not in (tmp_path / "kb" / "index.sqlite").read_bytes()
+
+
+def test_a_dry_run_counts_the_pictures_that_no_model_has_described(tmp_path: Path, server: ServerHandle) -> None:
+    prices = (ModelPrice(model="custom/eyes", price=Price(input=1, output=2)),)
+    with opened(tmp_path, server, price=prices) as kb:
+        (tmp_path / "report.docx").write_bytes(REPORT)
+        new = kb.estimate(tmp_path / "report.docx", root=tmp_path)
+        assert (new.n_documents, new.n_pictures, new.picture_model) == (1, 2, "custom/eyes")
+        assert new.picture_tokens is not None
+        assert new.picture_cost is not None
+        assert new.picture_tokens.low < new.picture_tokens.likely < new.picture_tokens.high
+        assert new.picture_tokens.likely <= new.picture_cost.likely <= 2 * new.picture_tokens.likely
+        assert n_calls(server) == 0
+        added(tmp_path, kb)
+        (row,) = [row for row in kb.usage() if row.stage is Stage.VISION and row.subject]
+        assert row.tokens.input + row.tokens.output < new.picture_tokens.high
+        assert kb.estimate(tmp_path / "report.docx", root=tmp_path).n_pictures == 0
+        (tmp_path / "report.docx").write_bytes(word_file(["Another text.", png(YIELDS), "Roads.", png(ROADS)]))
+        changed = kb.estimate(tmp_path / "report.docx", root=tmp_path)
+        assert changed.n_pictures == 1
+        assert n_calls(server) == 2

@@ -8,7 +8,7 @@ import { Action, Await, Confirm, Dialog, Empty, Facts, Failures, N_FAILURES, Pro
 import { go, href, route } from "../route";
 import { bytes, duration, moment, money, number, t, type Key } from "../words";
 import {
-  addText, changes, continueUpload, dismissInterrupted, dismissUpload, estimate, interrupted, followWorkspace, removeDocuments, retryDocuments, upload, uploads,
+  addText, changes, continueUpload, dismissInterrupted, dismissUpload, estimate, interrupted, followWorkspace, removeDocuments, retryDocuments, upload, uploads, wholeCost,
   type NamedFile, type Upload,
 } from "../work";
 import type { Added, Chunk, Document, DocumentPage, Estimate, IndexStatus, Range, RecordedEdit, RemovalPreview, Status } from "../types";
@@ -420,7 +420,8 @@ function Paste({ begin, close }: { begin: (addition: Addition) => void; close: (
 function EstimateDialog({ addition, model, currency, close }: { addition: Addition; model: string; currency?: string; close: () => void }) {
   const loaded = useLoaded((abort) => estimate(addition.files, abort), addition);
   const [cap, setCap] = useState(localStorage.getItem("cap") ?? "");
-  const high = loaded.value?.cost ? loaded.value.cost.high / 1e6 : Infinity; // unknown without a price
+  const cost = loaded.value && wholeCost(loaded.value);
+  const high = cost ? cost.high / 1e6 : Infinity; // unknown without a price
   const isAbove = cap !== "" && high > Number(cap);
   const keepCap = (text: string) => {
     setCap(text);
@@ -458,13 +459,15 @@ function EstimateDialog({ addition, model, currency, close }: { addition: Additi
 function EstimateFacts({ estimate, currency }: { estimate: Estimate; currency?: string }) {
   const range = (value: Range, show: (n: number) => string) => [...new Set([show(value.low), show(value.high)])].join(" – ");
   const whole = (n: number) => number(Math.round(n));
+  const cost = wholeCost(estimate);
   return (
     <>
       <Facts
         rows={[
-          [t("estimate.cost"), estimate.cost ? range(estimate.cost, (n) => money(n, currency)) : t("estimate.noPrice")],
+          [t("estimate.cost"), cost ? range(cost, (n) => money(n, currency)) : t("estimate.noPrice")],
           [t("estimate.time"), range(estimate.seconds, (n) => duration(n * 1_000))],
           [t("estimate.chunks"), number(estimate.n_chunks - estimate.n_cached)],
+          ...(estimate.n_pictures ? [[t("estimate.pictures"), number(estimate.n_pictures)] as [string, string]] : []),
           [t("estimate.calls"), range(estimate.calls, whole)],
           [t("estimate.tokens"), range({ low: estimate.input_tokens.low + estimate.output_tokens.low, likely: 0, high: estimate.input_tokens.high + estimate.output_tokens.high }, whole)],
         ]}

@@ -3,7 +3,7 @@
 import asyncio
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -126,7 +126,7 @@ async def pool_of_sources(sources: Iterable[FoundSource], config: IngestConfig, 
     pool = SamplePool([], n_documents, n_unreadable)
     for n_done, source in enumerate(documents, 1):
         try:
-            pool.chunks += (await read_document(source, config)).chunks
+            pool.chunks += (await read_document(source, replace(config, pictures=None))).chunks
         except InvalidDocument:
             pool.n_unreadable += 1
         on_event(Progress(stage="read", n_done=n_done, n_total=len(documents)))
