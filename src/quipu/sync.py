@@ -231,6 +231,7 @@ class BlockingQuipu:
     refresh = _blocking(Quipu.refresh)
     plan = _blocking(Quipu.plan)
     drop = _blocking(Quipu.drop)
+    complete = _blocking(Quipu.complete)
     embed = _blocking(Quipu.embed)
     reembed = _blocking(Quipu.reembed)
     purge = _blocking(Quipu.purge)

@@ -3,15 +3,24 @@
 import json
 from pathlib import Path
 
+from quipu.model.chat import Role
+from quipu.model.document import SourceDocument
 from quipu.model.query import Query, Turn
+from quipu.parse import FILE_TYPES
 from quipu.prompts.catalog import PROMPTS
 from quipu.retrieve import STRATEGIES
 from quipu.settings import Settings
+from quipu.settings.tables import RoleSettings
 from quipu.testing.server.process import ServerHandle
 from tests.acceptance.test_model_calls import ASKED, TOWNS, letter
 from tests.laws.derived_world import keep_all
 from tests.laws.model_world import model_engine, model_settings, script
+from tests.unit.parse.images import pdf, png, word_file
 
+PICTURES = {
+    "map.docx": word_file(["The map.", png("A road.")]),
+    "page.pdf": pdf([[(700, "The road to Acre is long.")]]),
+}
 HISTORY = (Turn(role="user", text="Tell me of Marco Polo."), Turn(role="assistant", text="He was a merchant."))
 
 
@@ -25,7 +34,15 @@ def settings_with_own_prompts(folder: Path, server: ServerHandle) -> Settings:
     texts = {name: f"{instructions.text}\n{own_words(name)}" for name, instructions in PROMPTS.items()}
     config = folder / "own.toml"
     config.write_text("[prompts]\n" + "".join(f"{name} = {json.dumps(text)}\n" for name, text in texts.items()))
-    return model_settings(folder / "kb", server.base_url, config=config, record=folder / "requests")
+    vision = RoleSettings(role=Role.VISION, llm="custom/eyes", llm_base_url=server.base_url)
+    return model_settings(
+        folder / "kb",
+        server.base_url,
+        config=config,
+        record=folder / "requests",
+        role=(vision,),
+        vision_pages="all",
+    )
 
 
 def requests_in(folder: Path) -> list[list[str]]:
@@ -36,7 +53,7 @@ def requests_in(folder: Path) -> list[list[str]]:
 
 
 async def use_everything(settings: Settings) -> None:
-    """Add documents, make every derivation, ask by every strategy, and tune."""
+    """Add documents and pictures, make every derivation, ask by every strategy, and tune."""
     async with model_engine(settings) as kb:
         await kb.add(*map(letter, TOWNS))
         await keep_all(kb)
@@ -45,6 +62,8 @@ async def use_everything(settings: Settings) -> None:
         question = ASKED.format("the reports")
         await kb.query(question, strategy="community_global", dynamic_selection=True, community_level=0)
         await kb.tune(*map(letter, TOWNS))
+        for name, content in PICTURES.items():
+            await kb.add(SourceDocument(id=name, content=content, media_type=FILE_TYPES.by_suffix[Path(name).suffix]))
 
 
 async def test_every_request_carries_the_users_own_instructions(tmp_path: Path, server: ServerHandle) -> None:

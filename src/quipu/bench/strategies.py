@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 import quipu
 from quipu.bench.datasets import GoldQuestion
+from quipu.bench.judge import JUDGED, Judge, Judgement, estimate_judgements
 from quipu.bench.metrics import (
     Best,
     Mean,
@@ -29,10 +30,13 @@ from quipu.model.answer import Answer
 from quipu.model.event import EventSink, Progress, ignore_event
 from quipu.model.ids import digest
 from quipu.providers.local import ByteTokenizer
+from quipu.wiring.inventory import NamedModel
 
 RANKING = ("R@2", "R@5", "R@10", "R@20", "All@8", "MRR", "nDCG@10")
 ANSWERS = ("shown", "exact", "F1", "in context", "answered", "refused", "citations hold")
+SHARES = (*RANKING, *ANSWERS, *JUDGED)
 COSTS = ("tokens", "characters", "calls", "money", "CPU ms", "ms")
+OUTPUT_TOKENS = 300  # of a written answer, assumed for the estimate
 N_SAMPLED = 5  # questions whose prompts are counted for an estimate
 _MEANS = ("calls", "money")  # the other costs are medians
 _TOKENIZER = ByteTokenizer()
@@ -83,6 +87,24 @@ class StrategyComparison:
         return tuple(name for name, lead in self.best.lead.items() if lead.low <= 0) if self.best else ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchEstimate:
+    """What a measurement would ask of language models; `cost` is None if the price of one is unknown.
+
+    `judge` is the model of `n_judgements` calls, "" for none; `input_tokens` and `output_tokens` are of all calls.
+    """
+
+    n_questions: int
+    strategies: tuple[str, ...]
+    model: str
+    n_answers: int
+    input_tokens: int
+    output_tokens: int
+    cost: int | None
+    judge: str = ""
+    n_judgements: int = 0
+
+
 class ReplyFile:
     """A file of replies, one a line, so that a run that was stopped continues where it ended.
 
@@ -128,13 +150,14 @@ class ReplyFile:
 class Plan:
     """What is measured: questions, strategies, and the share by which the best is chosen.
 
-    Without `with_answers` only contexts are made: no model writes.
+    Without `with_answers` only contexts are made: no model writes. `judgements` are what a judge says of answers.
     """
 
     questions: tuple[GoldQuestion, ...]
     strategies: tuple[str, ...]
     metric: str
     with_answers: bool
+    judgements: tuple[Judgement, ...] = ()
 
 
 async def estimate_prompt_tokens(kb: quipu.Quipu, plan: Plan) -> int:
@@ -154,12 +177,40 @@ async def estimate_prompt_tokens(kb: quipu.Quipu, plan: Plan) -> int:
     return round(n_tokens / max(len(sample), 1) * len(plan.questions))
 
 
+async def estimate_run(plan: Plan, model_by_work: Mapping[str, NamedModel], kb: quipu.Quipu) -> BenchEstimate:
+    """Return what a run would ask of the models for `answer` and `judge`. `kb` has no model, so nothing is asked."""
+    model, judge = model_by_work.get("answer"), model_by_work["judge"] if plan.judgements else None
+    n_asked, n_prompts = len(plan.questions), len(plan.questions) * len(plan.strategies)
+    n_answers = n_prompts if plan.with_answers and model else 0
+    n_context = await estimate_prompt_tokens(kb, plan)
+    n_input, n_output = (n_context, n_answers * OUTPUT_TOKENS) if n_answers else (0, 0)
+    n_judgements, n_shown, n_judged = estimate_judgements(plan.judgements, n_prompts, n_prompts - n_asked, n_context)
+    parts = [(model, n_input, n_output), (judge, n_shown, n_judged)]
+    costs = [
+        n_sent * named.price.input + n_received * named.price.output
+        for named, n_sent, n_received in parts
+        if named and named.price
+    ]
+    return BenchEstimate(
+        n_questions=n_asked,
+        strategies=plan.strategies,
+        model=model.name if model else "",
+        n_answers=n_answers,
+        input_tokens=n_input + n_shown,
+        output_tokens=n_output + n_judged,
+        cost=round(sum(costs)) if len(costs) == sum(named is not None for named, *_ in parts) else None,
+        judge=judge.name if judge else "",
+        n_judgements=n_judgements,
+    )
+
+
 async def measurement_key(kb: quipu.Quipu, plan: Plan, *settings: str) -> str:
     """Return the digest of a measurement: the same only for the same state of the index, questions and settings."""
     status = await kb.status()
     parts = (f"{q.id}\n{q.text}\n{q.answers}\n{[sorted(group) for group in q.gold]}" for q in plan.questions)
     place = (status.path, str(status.revision), str(plan.with_answers))
-    return digest(*place, *settings, *parts)
+    judged = (plan.strategies[0], *plan.judgements) if plan.judgements else ()
+    return digest(*place, *judged, *settings, *parts)
 
 
 async def compare(
@@ -172,7 +223,7 @@ async def compare(
     """
     earlier = replies.read() if replies else []
     reply_by_place = {(reply.question, reply.strategy): reply for reply in earlier if not reply.error}
-    questioner = _Questioner(kb, with_answers=plan.with_answers)
+    questioner = _Questioner(kb, plan)
     failed: dict[str, str] = {}
     stopped = ""
     answered_ids: list[str] = []
@@ -208,9 +259,10 @@ async def compare(
 class _Questioner:
     """Asks questions, and remembers which document a chunk is of."""
 
-    def __init__(self, kb: quipu.Quipu, *, with_answers: bool) -> None:
+    def __init__(self, kb: quipu.Quipu, plan: Plan) -> None:
         self._kb = kb
-        self._with_answers = with_answers
+        self._plan = plan
+        self._judge = Judge(kb=kb, kinds=plan.judgements)
         self._document_by_chunk: dict[str, str] = {}
 
     async def ask(self, question: GoldQuestion, strategies: Iterable[str]) -> AsyncIterator[Reply]:
@@ -227,15 +279,14 @@ class _Questioner:
 
     async def _figures(self, question: GoldQuestion, strategy: str) -> dict[str, float]:
         start, cpu_start = time.perf_counter(), time.process_time()
-        answer = await self._kb.query(
-            question.text, strategy=strategy, with_answer=self._with_answers, may_fall_back=False
-        )
+        answer = await self._answer(question, strategy)
         ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu_start) * 1000
         figures = await self._ranking_figures(question, answer)
         if question.answers and question.is_answerable:
             figures["in context"] = covers_answer(answer.context, question.answers)
-        if self._with_answers:
+        if self._plan.with_answers:
             figures |= _answer_figures(question, answer)
+            figures |= await self._judged(question, strategy, answer)
             if answer.citations and answer.is_supported:
                 figures["citations hold"] = await _citations_that_hold(self._kb, answer)
         return figures | {
@@ -245,6 +296,19 @@ class _Questioner:
             "CPU ms": cpu_ms,
             "ms": ms,
         }
+
+    async def _answer(self, question: GoldQuestion, strategy: str) -> Answer:
+        return await self._kb.query(
+            question.text, strategy=strategy, with_answer=self._plan.with_answers, may_fall_back=False
+        )
+
+    async def _judged(self, question: GoldQuestion, strategy: str, answer: Answer) -> dict[str, float]:
+        """Return what the judge says of an answer; pairs compare it with the answer of the first strategy."""
+        if not self._plan.judgements or not question.is_answerable:
+            return {}
+        first = self._plan.strategies[0]
+        is_compared = Judgement.PAIRS in self._plan.judgements and strategy != first
+        return await self._judge.figures(question, answer, await self._answer(question, first) if is_compared else None)
 
     async def _ranking_figures(self, question: GoldQuestion, answer: Answer) -> dict[str, float]:
         """Return the figures of the ranking: of chunks if the gold are ids of these, else of their documents."""
@@ -296,7 +360,7 @@ async def _citations_that_hold(kb: quipu.Quipu, answer: Answer) -> float:
 def _score(strategy: str, figures: Sequence[Mapping[str, float]]) -> StrategyScore:
     return StrategyScore(
         strategy=strategy,
-        shares={name: mean_percent(values) for name in (*RANKING, *ANSWERS) if (values := _values(figures, name))},
+        shares={name: mean_percent(values) for name in SHARES if (values := _values(figures, name))},
         costs={
             name: round((fmean if name in _MEANS else median)(values), 1)
             for name in COSTS

@@ -16,7 +16,7 @@ from quipu.derive.embedding import embed_stale
 from quipu.engine.answering import answer_question, explain_evidence, find_evidence, find_passages, stream_answer
 from quipu.engine.backups import Backups
 from quipu.engine.comparison import compare_strategies
-from quipu.engine.components import Components
+from quipu.engine.components import Components, ModelAccess
 from quipu.engine.conversations import Conversations
 from quipu.engine.duplicates import DuplicateFinder
 from quipu.engine.edits import Edits
@@ -59,13 +59,12 @@ from quipu.model.validity import as_days
 from quipu.retrieve import strategy_named
 from quipu.retrieve.explanation import ChunkChoice
 from quipu.retrieve.question import QueryOptions, build_query
-from quipu.wrap.embedder import Vectors
 from quipu.wrap.meter import span
 
 __all__ = ["Components", "Quipu"]
 
 
-class Quipu(Lookups, GraphExports, Mirrors, Backups):
+class Quipu(Lookups, GraphExports, Mirrors, Backups, ModelAccess):
     """One knowledge base. Use it as an async context manager; every method may be called from many tasks at once."""
 
     def __init__(self, components: Components) -> None:
@@ -279,10 +278,6 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups):
             n_embedded = await embed_stale(self._store, embedder, run.on_event)
         await self._refresh(run, RefreshScope(with_derivations=False))
         return n_embedded
-
-    async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a unit vector for each text, shape [n, dimension], by the embedder of the index; nothing is kept."""
-        return await IngestRun(self._components, ignore_event).components.embedder.embed(texts)
 
     # ---- answers out
 

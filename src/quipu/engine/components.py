@@ -1,7 +1,7 @@
 """Components: everything an engine is made of, the models it may ask, and the counters of their calls."""
 
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, Tokenizer, 
 from quipu.ports.store import ReadView, Store
 from quipu.ports.topology import TopologyIndex
 from quipu.ports.vector_index import VectorIndex
+from quipu.wrap.embedder import Vectors
 from quipu.wrap.meter import Meter, SpendingBudget
 
 if TYPE_CHECKING:
@@ -216,6 +217,28 @@ class Components:
             pictures=replace(pictures, llm=llm) if pictures and llm else None,
         )
         return replace(self, models=models, ingest_config=ingest_config, embedder=models.embedder(self.embedder, meter))
+
+
+class ModelAccess:
+    """The methods of an engine that ask its models for anything: counted, and within the budget."""
+
+    _components: Components
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return a unit vector for each text, shape [n, dimension], by the embedder of the index; nothing is kept."""
+        components = self._components
+        return await components.metered_by(components.models.meter.child("")).embedder.embed(texts)
+
+    async def complete(self, request: ChatRequest) -> Completion:
+        """Return the reply of the model of the request's role, from the cache if it is there.
+
+        Raises InvalidInput if no model is set for the role, and what `LLM.complete` raises.
+        """
+        llm = self._components.models.llm(request.role)
+        if llm is None:
+            remedy = f"Set llm, or llm in [role.{request.role}] of quipu.toml."
+            raise InvalidInput(f"No language model is set for the role {request.role}.", remedy=remedy)
+        return await llm.complete(request)
 
 
 class CallCounter:

@@ -117,7 +117,7 @@ class Settings(QuerySettings):
     llm_timeout_s: Seconds = Field(300.0, description="Seconds a call of a model may take.")
     role: Annotated[tuple[InstanceOf[RoleSettings], ...], NoDecode] = Field(
         (),
-        description="Other models for single roles; no work uses judge yet.",
+        description="Other models for single roles; pictures go only to the model of vision.",
         json_schema_extra={"allowed": ROLES},
     )
     price: Annotated[tuple[InstanceOf[ModelPrice], ...], NoDecode] = Field(

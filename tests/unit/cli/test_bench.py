@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from quipu.cli.app import run
+from quipu.testing.scripted.script import RequestKind
+from quipu.testing.server import serving
 
 QUESTIONS = (
     '{"question": "Where was Marco Polo born?", "answers": ["Venice"], "gold": ["polo.md"]}\n'
@@ -128,3 +130,23 @@ def test_wrong_inputs_are_named(words: tuple[str, ...], problem: str, capsys: py
 def test_a_strategy_that_was_named_and_failed_makes_the_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(("bench", "retrieval", "q.jsonl", "-s", "lexical, community_global")) == 1
     assert "left out: community_global" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("place")
+def test_a_judge_needs_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("bench", "answers", "q.jsonl", "--judge", "ragas")) == 2
+    assert "[role.judge]" in capsys.readouterr().err
+
+
+def test_a_judge_is_counted_before_it_is_asked(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as server:
+        config = f'[role.judge]\nllm = "custom/judge"\nllm_base_url = "{server.base_url}"\n'
+        (place / "quipu.toml").write_text(config, encoding="utf-8")
+        command = ("bench", "answers", "q.jsonl", "-s", "naive,lexical", "--judge", "ragas", "--judge", "pairs")
+        assert run((*command, "--dry-run")) == 0
+        assert "custom/judge is asked for 20 judgements: about" in capsys.readouterr().out
+        assert server.settled().total(RequestKind.JUDGE).n_completed == 0
+        assert run((*command, "--json")) == 0
+        first, second = json.loads(capsys.readouterr().out)["scores"]
+        assert first["shares"]["faithful"]["value"] == 100.0
+        assert "overall wins" in second["shares"].keys() - first["shares"].keys()

@@ -12,7 +12,7 @@ import pytest
 from quipu.engine.graph_export import FORMATS
 from quipu.server import ServerComponents, Workspaces
 from quipu.server.app import make_app
-from quipu.server.page import Page
+from quipu.server.components import Page
 
 ROOT = Path(__file__).resolve().parents[3]
 BROWSER = {"accept": "text/html,*/*"}

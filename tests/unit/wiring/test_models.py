@@ -62,7 +62,7 @@ def _role(role: Role, llm: str | None = None, **values: Any) -> RoleSettings:
 def test_every_role_has_the_model_of_all_but_where_it_has_its_own() -> None:
     own = _role(Role.ANSWER, "ollama/qwen3:8b", fallback="openai/gpt-4.1")
     models = chat_models(_settings(own, llm="openai/gpt-4.1-mini"))
-    assert set(models) == set(Role)
+    assert set(models) == set(Role) - {Role.VISION}  # only where a table names it: pictures are not sent by chance
     assert [model.name for model in models[Role.ANSWER]] == ["ollama/qwen3:8b", "openai/gpt-4.1"]
     assert [model.name for model in models[Role.EXTRACT]] == ["openai/gpt-4.1-mini"]
 

@@ -15,35 +15,23 @@ from quipu.cli.asking import options
 from quipu.cli.options import QuipuCommand, QuipuGroup, budget_option, load_settings, no_model_option, with_engine
 from quipu.cli.output import Column, amount, emit, in_currency, money, print_wide, stderr, styled, tokens
 from quipu.cli.progress import progress
+from quipu.errors import InvalidInput
+from quipu.model.chat import Role
 from quipu.model.usage import MICRO
 from quipu.text.formatting import format_count
 
 if TYPE_CHECKING:
     from quipu.bench.datasets import GoldQuestion
     from quipu.bench.metrics import Mean
-    from quipu.bench.strategies import Plan, StrategyComparison, StrategyScore
+    from quipu.bench.strategies import BenchEstimate, Plan, StrategyComparison, StrategyScore
     from quipu.engine import Quipu
     from quipu.settings import Settings
 
 FEW_QUESTIONS = 30  # with fewer, differences between strategies are mostly chance
 CHEAPER = 0.7  # times the cost of another strategy; times differ by less from run to run
-OUTPUT_TOKENS = 300  # of a written answer, assumed for the estimate
 SEED = 1
 BY_RETRIEVAL = ("R@5", "R@2", "R@10", "R@20", "All@8", "MRR", "nDCG@10", "in context")
 BY_ANSWERS = ("shown", "F1", "exact", "in context", "refused", "R@5")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchEstimate:
-    """What a measurement would ask of the language model; `cost` is None if the price is unknown."""
-
-    n_questions: int
-    strategies: tuple[str, ...]
-    model: str
-    n_answers: int
-    input_tokens: int
-    output_tokens: int
-    cost: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +47,7 @@ class _BenchRequest:
     cache: Path
     is_dry: bool
     with_answers: bool
+    judgements: tuple[str, ...] = ()
 
 
 @click.group(
@@ -137,10 +126,18 @@ def retrieval(*, has_no_model: bool, budget: str | None, **request: object) -> i
         "quipu bench answers questions.jsonl",
         'quipu bench answers questions.tsv --dry-run --strategies "weave,mix"',
         "quipu bench answers questions.jsonl --budget 2.00 --replies run.jsonl",
+        "quipu bench answers questions.jsonl --judge ragas --judge pairs -s weave,mix",
     ),
 )
 @_bench_options
 @_by_option(BY_ANSWERS)
+@click.option(
+    "--judge",
+    "judgements",
+    multiple=True,
+    type=click.Choice(["ragas", "grades", "pairs"]),
+    help="Let the model of the role `judge` judge the answers. May be given several times.",
+)
 def answers(*, has_no_model: bool, budget: str | None, **request: object) -> int:
     """Measure the answers of strategies: quoted, or written by the language model if one is set.
 
@@ -148,6 +145,11 @@ def answers(*, has_no_model: bool, budget: str | None, **request: object) -> int
     answer shows an expected one; "exact" and "F1" compare the whole texts, as SQuAD does. "in context" says whether
     the evidence held it, "answered" that there was an answer; "refused" is the share of unanswerable questions that
     got none. "citations hold": the share of statements that their passages support, or of quotes that are exact.
+
+    A judge finds, with "ragas", the share of an answer's statements that the evidence supports ("faithful"), how near
+    the answer is to the question ("relevant"), and how well the passages hold the expected answer ("context
+    precision", "context recall"); with "grades", grades by four criteria; with "pairs", the share of comparisons in
+    which a strategy beats the first one listed, in both orders ("wins"; a tie is half a win).
     """
     return _measure(_request(request, with_answers=True), has_no_model=has_no_model, budget=budget)
 
@@ -161,6 +163,8 @@ def _request(values: dict[str, object], *, with_answers: bool) -> _BenchRequest:
 
 def _measure(request: _BenchRequest, *, has_no_model: bool, budget: str | None) -> int:
     settings = load_settings(has_no_model=has_no_model, budget=budget)
+    if request.judgements and settings.model_of(Role.JUDGE) is None:
+        raise InvalidInput("A judge needs a language model.", remedy="Set llm in [role.judge] of quipu.toml, or `llm`.")
     with progress() as on_event:
         if request.questions and request.questions.is_dir():
             settings = _index_dataset(request, settings, on_event)
@@ -200,6 +204,7 @@ def _index_dataset(request: _BenchRequest, settings: "Settings", on_event: Calla
 
 
 async def _plan(request: _BenchRequest, engine: "Quipu") -> "Plan":
+    from quipu.bench.judge import Judgement
     from quipu.bench.retrieval import ranking_strategies
     from quipu.bench.strategies import Plan
     from quipu.retrieve import strategy_named
@@ -212,6 +217,7 @@ async def _plan(request: _BenchRequest, engine: "Quipu") -> "Plan":
         strategies=tuple(dict.fromkeys(names or ranking_strategies())),
         metric=request.metric,
         with_answers=request.with_answers,
+        judgements=tuple(map(Judgement, dict.fromkeys(request.judgements))),
     )
 
 
@@ -244,52 +250,42 @@ async def _compare(
     return await compare(engine, plan, replies, on_event)
 
 
-def _estimate(plan: "Plan", settings: "Settings") -> BenchEstimate:
-    from quipu.bench.strategies import estimate_prompt_tokens
+def _estimate(plan: "Plan", settings: "Settings") -> "BenchEstimate":
+    from quipu.bench.strategies import estimate_run
     from quipu.wiring.inventory import take_inventory
 
-    model = next((model for model, _ in take_inventory(settings).chats if "answer" in model.work), None)
-    n_answers = len(plan.questions) * len(plan.strategies) if plan.with_answers and model else 0
-    n_input = with_engine(lambda engine: estimate_prompt_tokens(engine, plan), settings.without_models())
-    n_input, n_output = (n_input, n_answers * OUTPUT_TOKENS) if n_answers else (0, 0)
-    price = model.price if model else None
-    return BenchEstimate(
-        n_questions=len(plan.questions),
-        strategies=plan.strategies,
-        model=model.name if model else "",
-        n_answers=n_answers,
-        input_tokens=n_input,
-        output_tokens=n_output,
-        cost=round(n_input * price.input + n_output * price.output) if price else None,
-    )
+    model_by_work = {work: model for model, _ in take_inventory(settings).chats for work in model.work}
+    return with_engine(partial(estimate_run, plan, model_by_work), settings.without_models())
 
 
-def _say(estimate: BenchEstimate | None) -> None:
+def _say(estimate: "BenchEstimate | None") -> None:
     """Tell people what the model will be asked, before it is asked."""
     if estimate:
         _render_estimate(stderr(), estimate)
 
 
-def _render_estimate(console: Console, estimate: BenchEstimate | None) -> None:
+def _render_estimate(console: Console, estimate: "BenchEstimate | None") -> None:
     if estimate is None:
         console.print("No language model is set: the measurement costs nothing.")
         return
     questions = format_count(estimate.n_questions, "question")
     console.print(styled(f"{questions} with {len(estimate.strategies)} of the strategies."))
-    if estimate.n_answers:
+    work = [f"{estimate.model} writes {format_count(estimate.n_answers, 'answer')}"] if estimate.n_answers else []
+    if estimate.n_judgements:
+        work.append(f"{estimate.judge} is asked for {format_count(estimate.n_judgements, 'judgement')}")
+    if work:
         cost = "the price is unknown" if estimate.cost is None else f"about {amount(estimate.cost)}"
         n_tokens = f"{tokens(estimate.input_tokens)} tokens in, {tokens(estimate.output_tokens)} out"
-        written = format_count(estimate.n_answers, "answer")
-        console.print(styled(f"{estimate.model} writes {written}: about {n_tokens}; {cost}."))
+        console.print(styled(f"{' and '.join(work)}: about {n_tokens}; {cost}."))
     console.print(styled("Strategies may ask it further questions. Replies are cached: nothing is paid twice.", "dim"))
 
 
 def _render(console: Console, comparison: "StrategyComparison") -> None:
     """Draw the table of scores, then the choice."""
-    from quipu.bench.strategies import ANSWERS, COSTS, RANKING
+    from quipu.bench.strategies import COSTS, SHARES
 
     if comparison.scores:
-        names = [name for name in (*RANKING, *ANSWERS) if any(name in score.shares for score in comparison.scores)]
+        names = [name for name in SHARES if any(name in score.shares for score in comparison.scores)]
         columns = [_share_column(comparison, name) for name in names]
         costs = [name for name in COSTS if any(score.costs.get(name) for score in comparison.scores)]
         columns += [_cost_column(comparison, name) for name in costs]

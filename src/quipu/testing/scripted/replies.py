@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quipu.model.ids import digest
+from quipu.prompts.judge import CRITERIA
 from quipu.testing.scripted.fault_injection import RequestDraw
 from quipu.testing.scripted.prompt_parsing import IMAGE, ParsedPrompt
 from quipu.testing.scripted.records import (
@@ -256,8 +257,10 @@ def _write_guide(prompt: ParsedPrompt, _draw: RequestDraw) -> str:
 
 
 def _write_judgement(prompt: ParsedPrompt, _draw: RequestDraw) -> str:
-    """Return a score from 0 to 1 that is a function of the judged text."""
-    return json.dumps({"score": int(digest(prompt.text)[:4], 16) % 101 / 100, "reason": "scripted"})
+    """Return a reply to every judgement, which is a function of the judged text."""
+    numbers = dict.fromkeys(CRITERIA, int(digest(prompt.text)[:4], 16) % 3)
+    statements = [{"statement": line, "supported": True} for line in prompt.text.splitlines()[-1:]]
+    return json.dumps({"statements": statements, "questions": [prompt.question], "useful": [1], **numbers})
 
 
 def _echo(prompt: ParsedPrompt, _draw: RequestDraw) -> str:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from quipu.bench.judge import read_grades, read_pair, read_questions, read_statements, read_useful
 from quipu.model.chat import ChatRequest, Message, Role
 from quipu.model.query import Query, Turn
 from quipu.prompts import (
@@ -11,6 +12,7 @@ from quipu.prompts import (
     answer,
     community_search,
     drift,
+    judge,
     question,
     summary,
     tuning,
@@ -126,9 +128,12 @@ def test_a_question_is_rewritten_with_the_name_last_spoken_of(question: str, rew
     assert json.loads(say(question_prompt.render_rewrite(question, turns))) == {"question": rewritten}
 
 
-def test_a_judgement_is_a_score() -> None:
-    said = json.loads(say((Message("user", "Judgement of an answer\nIs it right?"),)))
-    assert 0 <= said["score"] <= 1
+def test_a_judgement_can_be_read_whatever_is_judged() -> None:
+    reply = say(judge.render(judge.PAIR, [("Answer", "In Venice."), ("Answer", "In Pisa.")], [("Question", "Where?")]))
+    assert read_statements(reply) == [True]
+    assert read_questions(reply)
+    assert read_useful(reply, 1) == [1]
+    assert read_grades(reply) and read_pair(reply)
 
 
 def test_any_other_prompt_is_echoed_or_fits_its_schema() -> None:
