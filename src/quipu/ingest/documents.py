@@ -203,7 +203,12 @@ async def describe_pictures(
     if reader is None or not parsed_source.pictures:
         return parsed_source
     replies = await reader.read(parsed_source.pictures, source.id, parsed_source.parsed.title, on_reply)
-    parsed = await asyncio.to_thread(reader.parser.describe, source, replies.descriptions)
+    try:
+        parsed = await asyncio.to_thread(reader.parser.describe, source, replies.descriptions)
+    except InvalidDocument:
+        if replies.error:  # this is why it holds no text
+            raise InvalidDocument(replies.error, remedy="") from None
+        raise
     return replace(_parsed_source(source, parsed, config), error=replies.error)
 
 

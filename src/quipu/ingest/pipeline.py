@@ -169,7 +169,7 @@ class _PipelineRun:
             except (OverBudget, Unavailable):
                 raise
             except Exception as error:
-                failed.append((job, failure_of(error, "parser")))
+                failed.append((job, failure_of(error, "model of pictures")))  # asked again, other than a parser
         return described, failed
 
     def _on_picture(self, document_id: str) -> None:

@@ -11,19 +11,22 @@ from quipu.errors import InvalidDocument
 from quipu.model.document import Metadata, ParsedDocument, SourceDocument
 from quipu.parse.builder import MAX_HEADING, check_block_count
 from quipu.parse.decode import display_name, in_utf8, normalise
-from quipu.parse.formats import FORMATS, Format, check_signature, sniff_text_type
+from quipu.parse.formats import FORMATS, IMAGES, Format, check_signature, sniff_text_type
 from quipu.ports.ingest import FileTypes
 
 PARSERS: Mapping[str, Format] = MappingProxyType(
-    {media_type: file_format for file_format in FORMATS for media_type in file_format.media_types}
+    {media_type: file_format for file_format in (*FORMATS, IMAGES) for media_type in file_format.media_types}
 )
 MEDIA_TYPE_BY_SUFFIX: Mapping[str, str] = MappingProxyType(
     {suffix: media_type for file_format in FORMATS for media_type, suffixes in file_format.types for suffix in suffixes}
 )
+IMAGE_TYPE_BY_SUFFIX: Mapping[str, str] = MappingProxyType(  # of files that are pictures, if a model reads them
+    {suffix: media_type for media_type, suffixes in IMAGES.types for suffix in suffixes}
+)
 SCANNED = ("application/pdf", "application/gzip")  # media types of documents that may have scanned pages
 ILLUSTRATED = tuple(  # media types of documents whose pictures a model can describe
     media_type
-    for file_format in FORMATS
+    for file_format in (*FORMATS, IMAGES)
     for media_type in file_format.media_types
     if file_format.module in ("pdf", "docx", "pptx", "html", "markdown", "mail", "epub", "gzip")
 )
@@ -63,7 +66,7 @@ def parser_for(media_type: str) -> Format:
     """Return the format of `media_type`, whose parameters are ignored. Raises InvalidDocument if there is none."""
     file_format = PARSERS.get(media_type.partition(";")[0].strip().lower())
     if file_format is None:
-        readable = sorted(name for name, candidate in PARSERS.items() if candidate.is_read)
+        readable = sorted(name for name, candidate in PARSERS.items() if candidate.is_read and candidate is not IMAGES)
         raise InvalidDocument(
             f"There is no parser for the media type {media_type!r}.", remedy=f"Readable are: {', '.join(readable)}."
         )
@@ -112,7 +115,7 @@ _EMPTY = ParsedDocument(text="", title="", blocks=())
 
 
 def _read(source: SourceDocument, parser: Format) -> ParsedDocument:
-    if parser.is_read:
+    if parser.is_read and parser is not IMAGES:
         check_signature(source, parser.signature)
     try:
         return parser.parse(source)

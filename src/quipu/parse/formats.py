@@ -287,6 +287,18 @@ _MANUAL_PAGE = re.compile(rb"^\.[ \t]*(?:TH[ \t]+\S|D[dt][ \t]+\S)", re.MULTILIN
 _ALSO_TEXT = frozenset({"", "an HTML page", "a GIF image", "a Rich Text document"})
 
 
+IMAGES = Format(  # its parser checks the files: a picture with the suffix of another kind is read, too
+    name="Pictures",
+    module="markdown",  # a model makes Markdown of them
+    types=(
+        ("image/png", (".png",)),
+        ("image/jpeg", (".jpg", ".jpeg")),
+        ("image/gif", (".gif",)),
+        ("image/webp", (".webp",)),
+    ),
+)
+
+
 def check_signature(source: SourceDocument, expected: str) -> None:
     """Raise InvalidDocument if the bytes are another type of file than `expected` ("" stands for any text)."""
     kind = detect_file_type(source.content)

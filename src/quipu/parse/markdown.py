@@ -14,7 +14,7 @@ from quipu.model.document import Block, Metadata, ParsedDocument, SourceDocument
 from quipu.parse.builder import MAX_HEADING, HeadingPath
 from quipu.parse.decode import decode, display_name
 from quipu.parse.markup_process import read_markup_in_process
-from quipu.parse.pictures import replace_pictures
+from quipu.parse.pictures import as_markdown, replace_pictures
 
 _KINDS = {
     "heading_open": "heading",
@@ -35,13 +35,16 @@ _REMEDY = "Correct the lines between the two --- at its start, or remove them."
 
 
 class MarkdownParser:
-    """Reads CommonMark with tables. Front matter becomes metadata; the text keeps its markers but for pictures."""
+    """Reads CommonMark with tables. Front matter becomes metadata; the text keeps its markers but for pictures.
+
+    A file that is a picture is read as the Markdown that a model makes of it.
+    """
 
     media_types = frozenset({"text/markdown"})
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Return the body, its blocks and the front matter. Raises InvalidDocument for invalid text or YAML."""
-        text = decode(source)
+        text = decode(as_markdown(source) if source.media_type.startswith("image/") else source)
         front = split_front_matter(text, display_name(source))
         parsed = parse_markdown(text[front.body_start :], display_name(source))
         return replace(parsed, title=_title(front.metadata) or parsed.title, metadata=front.metadata)

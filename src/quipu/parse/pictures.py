@@ -16,8 +16,10 @@ from io import BytesIO
 
 import imagesize
 
+from quipu.errors import InvalidDocument
 from quipu.model.chat import Image
 from quipu.model.document import ParsedDocument, Picture, SourceDocument
+from quipu.parse.decode import display_name
 
 PICTURE = "[Picture: "  # begins the text of a picture, which "]" ends
 MAX_ALT = 4_000  # characters, with the description by a model
@@ -30,6 +32,7 @@ _SIGNATURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpe
 _DATA_URL = re.compile(r"\s*data:image/[\w.+-]+;base64,([\w+/=\s]+)", re.IGNORECASE)
 PICTURE_MARK = "⟦picture "  # begins the mark of a picture while pictures are collected
 _MARK = re.compile(rf"\s*{PICTURE_MARK}([0-9a-f]+)⟧")
+ROLE_REMEDY = "Name a model that reads pictures: llm in [role.vision] of quipu.toml."
 _ADDED_BY_PROGRAMS = re.compile(
     r"\s*(?:Description automatically generated(?: with [a-z]+ confidence)?|AI-generated content may be incorrect"
     r"|AI 生成的内容可能不正确|描述已自动生成|Автоматически созданное описание"
@@ -127,6 +130,22 @@ def _pictures(descriptions: Mapping[str, str] | None, pages: PageReading) -> Ite
         yield reading
     finally:
         _READING.reset(token)
+
+
+def as_markdown(source: SourceDocument) -> SourceDocument:
+    """Return a file that is one picture (a page, a screenshot, a photograph) as the Markdown that a model makes of it.
+
+    Raises InvalidDocument if no model reads it.
+    """
+    name = display_name(source)
+    if not are_pictures_read():
+        raise InvalidDocument(f"{name} is a picture, which only a model reads.", remedy=ROLE_REMEDY)
+    if image_of(source.content) is None:
+        raise InvalidDocument(
+            f"{name} is no picture that a model can read.",
+            remedy="It can be PNG, JPEG, GIF or WebP, up to 8 MB, with 50 pixels or more on each side.",
+        )
+    return replace(source, content=with_picture("", source.content, is_page=True).encode())
 
 
 def are_pictures_read() -> bool:

@@ -1,8 +1,8 @@
 """What ingestion needs: FileTypes, a Parser (bytes to text) and an Extractor (chunk to entities and relations)."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.model.extraction import ChunkInput, Extraction
@@ -22,6 +22,10 @@ class FileTypes:
 
     by_suffix: Mapping[str, str]
     sniff: Callable[[str, bytes], str] = _no_media_type
+
+    def with_suffixes(self, by_suffix: Mapping[str, str]) -> Self:
+        """Return the same with more suffixes; those that it has stay as they are."""
+        return replace(self, by_suffix={**by_suffix, **self.by_suffix})
 
 
 class Parser(Protocol):

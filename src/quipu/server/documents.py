@@ -20,6 +20,7 @@ from starlette.responses import Response
 from quipu.engine import Quipu
 from quipu.errors import InvalidInput
 from quipu.ingest.sources import checked_id, checked_metadata, media_type_of, text_source
+from quipu.model.chat import Role
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import (
     Document,
@@ -33,7 +34,8 @@ from quipu.model.document import (
 from quipu.model.query import Filter
 from quipu.model.results import ChunkPage, DocumentDetails, EnqueuedDocuments, RemovalPreview, RemoveResult
 from quipu.model.usage import Estimate
-from quipu.parse import FILE_TYPES
+from quipu.parse import FILE_TYPES, IMAGE_TYPE_BY_SUFFIX
+from quipu.ports.ingest import FileTypes
 from quipu.server.access import Permission
 from quipu.server.job_process import JobProcess, LargeFile
 from quipu.server.job_runners import ADD, JobStatus
@@ -173,10 +175,12 @@ async def put_document(kb: Quipu, call: Call, document: str, *, title: str = "",
         path = Path(folder) / "body"
         await _write_body(call, path)
         if process is not None and path.stat().st_size > LARGE_BYTES:
-            large = await asyncio.to_thread(_large_file, document, path, values, title)
+            large = await asyncio.to_thread(_large_file, document, path, values, title, _file_types(call))
             return await _add_large(kb, call, large, process)
         content = await asyncio.to_thread(path.read_bytes)
-    return await _add(kb, call, [await asyncio.to_thread(_source, document, content, values, title)], ())
+    return await _add(
+        kb, call, [await asyncio.to_thread(_source, document, content, values, title, _file_types(call))], ()
+    )
 
 
 async def _write_body(call: Call, path: Path) -> None:
@@ -212,9 +216,15 @@ async def show_text(kb: Quipu, document: str, *, as_of: AsOf = "") -> Response:
 
 @operation("GET", f"{WORKSPACE}/originals/{{document:path}}", Permission.READ, media_type="application/octet-stream")
 async def download_original(kb: Quipu, document: str) -> Response:
-    """Download the file that a document was read from. A browser saves it, and never opens it as a page."""
+    """Download the file that a document was read from. A browser saves it, and never opens it as a page.
+
+    A picture is sent with its media type, so that a page can show it.
+    """
     name = quote(PurePosixPath(document).name)
-    return await download(kb.original(document), "application/octet-stream", f"attachment; filename*=UTF-8''{name}")
+    media_types = [row.media_type for row in await kb.documents(ids=[document])]
+    is_picture = bool(media_types) and media_types[0] in IMAGE_TYPE_BY_SUFFIX.values()
+    media_type = media_types[0] if is_picture else "application/octet-stream"
+    return await download(kb.original(document), media_type, f"attachment; filename*=UTF-8''{name}")
 
 
 @operation("DELETE", f"{WORKSPACE}/documents/{{document:path}}", Permission.WRITE)
@@ -259,7 +269,9 @@ async def _uploaded(call: Call) -> tuple[list[SourceDocument], list[tuple[str, s
             for file in files:
                 name = _safe_name(file.filename or "")
                 try:
-                    sources.append(await asyncio.to_thread(_source, name, await file.read(), metadata))
+                    sources.append(
+                        await asyncio.to_thread(_source, name, await file.read(), metadata, "", _file_types(call))
+                    )
                 except InvalidInput as error:
                     unreadable.append((name, str(error)))
     except HTTPException as error:  # starlette's, for a form that it cannot read
@@ -318,19 +330,25 @@ def _limited(call: Call) -> Request:
     return limited(call.request, call.server.options.max_upload_bytes, remedy)
 
 
-def _large_file(name: str, path: Path, metadata: Metadata, title: str) -> LargeFile:
+def _large_file(name: str, path: Path, metadata: Metadata, title: str, file_types: FileTypes) -> LargeFile:
     """Return a file as a document; its type follows from its name and its first bytes. Raises as `_source`."""
     with path.open("rb") as file:
-        media_type = media_type_of(PurePosixPath(checked_id(name)), file.read(_MEMORY_BYTES), FILE_TYPES)
+        media_type = media_type_of(PurePosixPath(checked_id(name)), file.read(_MEMORY_BYTES), file_types)
     return LargeFile(path=str(path), id=name, title=title, source=name, media_type=media_type, metadata=dict(metadata))
 
 
-def _source(name: str, content: bytes, metadata: Metadata, title: str = "") -> SourceDocument:
+def _source(name: str, content: bytes, metadata: Metadata, title: str, file_types: FileTypes) -> SourceDocument:
     """Return a file as a document. Raises InvalidInput for a name that cannot be an id, or a type that is not read."""
-    media_type = media_type_of(PurePosixPath(checked_id(name)), content, FILE_TYPES)
+    media_type = media_type_of(PurePosixPath(checked_id(name)), content, file_types)
     return SourceDocument(
         id=name, content=content, source=name, media_type=media_type, title=title, metadata=dict(metadata)
     )
+
+
+def _file_types(call: Call) -> FileTypes:
+    """Return what files can be read in a workspace: pictures only with a model for them."""
+    reads_pictures = call.server.workspaces.settings(call.workspace).model_of(Role.VISION) is not None
+    return FILE_TYPES.with_suffixes(IMAGE_TYPE_BY_SUFFIX) if reads_pictures else FILE_TYPES
 
 
 def _safe_name(name: str) -> str:

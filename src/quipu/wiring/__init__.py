@@ -20,7 +20,7 @@ from quipu.ingest.documents import IngestConfig
 from quipu.ingest.local import LocalExtractor
 from quipu.model.chat import Role
 from quipu.model.document import ParsedDocument, SourceDocument
-from quipu.parse import FILE_TYPES, SCANNED, parse, parse_in_languages
+from quipu.parse import FILE_TYPES, IMAGE_TYPE_BY_SUFFIX, SCANNED, parse, parse_in_languages
 from quipu.ports.ingest import Extractor, FileTypes
 from quipu.ports.providers import Embedder, Tokenizer
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder, open_tokenizer
@@ -198,6 +198,7 @@ def _ingest_config(
         from quipu.wiring.models import open_picture_reader
 
         pictures, identities = open_picture_reader(settings, models, reading.parse, reading.identities)
+        reading = replace(reading, file_types=reading.file_types.with_suffixes(IMAGE_TYPE_BY_SUFFIX))
     return IngestConfig(
         parse=reading.parse,
         parser_settings=identities,
@@ -246,10 +247,8 @@ def parse_function(ocr_languages: str | None) -> Callable[[SourceDocument], Pars
 
 def _reading(settings: Settings) -> _FileReading:
     languages = settings.ocr_languages
-    local = _FileReading(
-        parse_function(languages),
-        dict.fromkeys(SCANNED, f"ocr_languages={languages}") if languages else {},
-    )
+    in_languages = dict.fromkeys(SCANNED, f"ocr_languages={languages}") if languages else {}
+    local = _FileReading(parse_function(languages), in_languages)
     if settings.parser == "local":
         return local
     from quipu.wiring.services import remote_parser

@@ -165,3 +165,36 @@ def test_a_dry_run_counts_the_pictures_that_no_model_has_described(tmp_path: Pat
         changed = kb.estimate(tmp_path / "report.docx", root=tmp_path)
         assert changed.n_pictures == 1
         assert n_calls(server) == 2
+
+
+def test_files_that_are_pictures_are_documents_where_a_model_reads_them(tmp_path: Path, server: ServerHandle) -> None:
+    folder = tmp_path / "scans"
+    folder.mkdir()
+    (folder / "yields.jpg").write_bytes(png(YIELDS))  # with the suffix of another kind
+    (folder / "icon.png").write_bytes(png("An icon.", size=(20, 20)))
+    (folder / "notes.md").write_text("The works are at Nordhaven.")
+    with sync.open(tmp_path / "without") as kb:
+        kb.add(folder, root=folder)
+        assert [document.id for document in kb.documents()] == ["notes.md"]
+    with opened(tmp_path, server) as kb:
+        kb.add(folder, root=folder)
+        by_id = {document.id: document for document in kb.documents()}
+        assert YIELDS in kb.text("yields.jpg")
+        assert "50 pixels" in by_id["icon.png"].error
+        assert "1,204 crates" in kb.query("How many crates of glass did the Nordhaven Works make in 1947?").text
+        assert n_calls(server, RequestKind.PAGE) == 1
+
+
+def test_a_file_that_a_model_could_not_read_names_why_and_is_asked_about_again(
+    tmp_path: Path, server: ServerHandle
+) -> None:
+    server.configure(Script(faults=(Fault(name=FaultName.FILTERED, kinds=(RequestKind.PAGE,)),)))
+    (tmp_path / "map.png").write_bytes(png(ROADS))
+    with opened(tmp_path, server) as kb:
+        kb.add(tmp_path / "map.png", root=tmp_path)
+        (document,) = kb.documents()
+        assert document.status is DocumentStatus.FAILED
+        assert "1 of 1 pictures have no description" in document.error
+        server.configure(Script())
+        kb.add(tmp_path / "map.png", root=tmp_path)
+        assert ROADS in kb.text("map.png")

@@ -5,7 +5,7 @@ import sys
 from importlib import import_module
 
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, PARSERS
-from quipu.parse.formats import FORMATS
+from quipu.parse.formats import FORMATS, IMAGES
 
 
 def test_each_formats_module_has_a_parser_of_its_media_types() -> None:
@@ -16,7 +16,7 @@ def test_each_formats_module_has_a_parser_of_its_media_types() -> None:
 def test_no_suffix_and_no_media_type_is_listed_twice() -> None:
     types = [(media_type, suffix) for each in FORMATS for media_type, suffixes in each.types for suffix in suffixes]
     assert len(MEDIA_TYPE_BY_SUFFIX) == len(types)
-    assert len(PARSERS) == sum(len(each.types) for each in FORMATS)
+    assert len(PARSERS) == sum(len(each.types) for each in (*FORMATS, IMAGES))
     assert all(media_type == media_type.lower() and suffix == suffix.lower() for media_type, suffix in types)
 
 

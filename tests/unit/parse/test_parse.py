@@ -77,8 +77,8 @@ def test_a_page_without_readable_text_is_refused() -> None:
 
 
 def test_an_unknown_media_type_is_refused_with_those_that_are_read() -> None:
-    with pytest.raises(InvalidDocument, match="image/png") as caught:
-        parser_for("image/png")
+    with pytest.raises(InvalidDocument, match="image/tiff") as caught:
+        parser_for("image/tiff")
     assert "text/markdown" in caught.value.remedy
 
 

@@ -11,6 +11,11 @@ import pytest
 import quipu
 from quipu.engine.graph_export import FORMATS
 from quipu.engine.graph_map import MapLevel, MapQuery
+from quipu.model.chat import Role
+from quipu.model.document import SourceDocument
+from quipu.settings.tables import RoleSettings
+from quipu.testing.server import serving
+from tests.unit.parse.images import png
 
 KB = "/api/v1/workspaces/default"
 
@@ -84,6 +89,16 @@ async def test_an_original_is_saved_by_a_browser_and_never_opened(client: httpx.
     assert original.headers["content-type"] == "application/octet-stream"
     assert original.headers["content-disposition"] == "attachment; filename*=UTF-8''%C3%BC.html"
     assert original.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_picture_is_sent_as_one_so_that_the_page_shows_it(client: httpx.AsyncClient, index: Path) -> None:
+    content = png("A map of Nordhaven.")
+    with serving() as model:
+        role = RoleSettings(role=Role.VISION, llm="custom/eyes", llm_base_url=model.base_url)
+        async with quipu.open(index, role=(role,)) as kb:  # type: ignore[arg-type]
+            await kb.add(SourceDocument(id="map.png", content=content, media_type="image/png"))
+    original = await client.get(f"{KB}/originals/map.png")
+    assert (original.headers["content-type"], original.content) == ("image/png", content)
 
 
 def _read_map(content: bytes) -> tuple[dict[str, object], dict[str, np.ndarray], dict[str, list[str]]]:

@@ -42,6 +42,7 @@ OTHER_NAMES = {
 }
 NOT_OVER_HTTP = {
     "backup": "it writes a file; …/backup downloads the same archive",
+    "complete": "it sends any prompt to a model; the server answers questions",
     "close": "a server closes a workspace when nobody uses it",
     "mirror": "it reads paths",
     "watch": "it reads paths",

@@ -56,6 +56,7 @@ function DocumentText({ document, chunks, text, asOf }: Loaded) {
     setMarked(isChosen);
     localStorage.setItem("entities", isChosen ? "yes" : "no");
   };
+  const original = document.original_hash && `${workspaceUrl("/originals/")}${encodeURIComponent(document.id).replaceAll("%2F", "/")}`;
   return (
     <div class="document">
       <header>
@@ -69,8 +70,8 @@ function DocumentText({ document, chunks, text, asOf }: Loaded) {
               {t("document.ask")}
             </a>
           )}
-          {document.original_hash && (
-            <a class="button" href={`${workspaceUrl("/originals/")}${encodeURIComponent(document.id).replaceAll("%2F", "/")}`} download>
+          {original && (
+            <a class="button" href={original} download>
               {t("document.download")}
             </a>
           )}
@@ -89,6 +90,7 @@ function DocumentText({ document, chunks, text, asOf }: Loaded) {
           <input type="checkbox" checked={isMarked} onChange={(event) => mark(event.currentTarget.checked)} /> {t("document.entities")}
         </label>
       </header>
+      {original && document.media_type.startsWith("image/") && <img class="original" src={original} alt={document.title} />}
       <div role="tabpanel" tabIndex={0} ref={element}>
         {tab === "formatted" ? <Markdown text={text} spans={spans} /> : <PlainText text={text} spans={spans} borders={borders} />}
       </div>
