@@ -1,5 +1,6 @@
 """Commands take documents by id, and by the path that a person types in any folder."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,7 +35,9 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_a_document_is_named_by_its_id_or_by_a_path(command: Command, typed: str) -> None:
     typed = typed.format(folder=Path.cwd())
     assert command("show", "text", typed)[1].startswith("Keeper of notes/sub/a.md")
-    assert "id: notes/sub/a.md" in command("show", "document", typed)[1]
+    printed = command("show", "document", typed)[1]
+    assert "id: notes/sub/a.md" in printed
+    assert re.search(r"holds: since \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\n", printed)
     assert "This would remove 1 document" in command("remove", typed, "--dry-run")[1]
     assert "notes/sub/a.md" in command("ask", "Who tends the lamp?", "--doc", typed)[1]
     assert command("cancel", typed)[0] == 0

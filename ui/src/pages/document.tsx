@@ -36,7 +36,8 @@ export function DocumentView() {
 
 function DocumentText({ document, chunks, text, asOf }: Loaded) {
   const { params } = route.value;
-  const isMarkdown = document.media_type === "text/markdown";
+  const isPicture = document.media_type.startsWith("image/");
+  const isMarkdown = isPicture || document.media_type === "text/markdown";
   const [tab, setTab] = useState<"formatted" | "text">(isMarkdown && text.length <= MAX_FORMATTED ? "formatted" : "text");
   const [isMarked, setMarked] = useState(localStorage.getItem("entities") !== "no");
   const element = useRef<HTMLDivElement>(null);
@@ -90,13 +91,16 @@ function DocumentText({ document, chunks, text, asOf }: Loaded) {
           <input type="checkbox" checked={isMarked} onChange={(event) => mark(event.currentTarget.checked)} /> {t("document.entities")}
         </label>
       </header>
-      {original && document.media_type.startsWith("image/") && <img class="original" src={original} alt={document.title} />}
+      {original && isPicture && <img class="original" src={original} alt={document.title} />}
       <div role="tabpanel" tabIndex={0} ref={element}>
         {tab === "formatted" ? <Markdown text={text} spans={spans} /> : <PlainText text={text} spans={spans} borders={borders} />}
       </div>
     </div>
   );
 }
+
+/** Return a date that the document states, or the moment at which the index got it. */
+const dated = (text: string) => (text.includes("T") ? moment(text) : text || "…");
 
 function DocumentFacts({ document }: { document: Document }) {
   const removal = useLoaded((abort) => get<Pick<RemovalPreview, "n_answers">>("/removal", { document: document.id, k: 1 }, abort), document.id);
@@ -107,7 +111,7 @@ function DocumentFacts({ document }: { document: Document }) {
         [t("document.status"), t(`status.${document.status}`)],
         [t("document.chunks"), number(document.n_chunks)],
         [t("document.updated"), moment(document.updated_at)],
-        ...(document.holds_from || document.holds_until ? [[t("document.holds"), `${document.holds_from || "…"} – ${document.holds_until || "…"}`] as [string, string]] : []),
+        ...(document.holds_from || document.holds_until ? [[t("document.holds"), `${dated(document.holds_from)} – ${dated(document.holds_until)}`] as [string, string]] : []),
         ...(removal.value?.n_answers ? [[t("document.quoted"), t("count.answers", { n: removal.value.n_answers })] as [string, string]] : []),
         ...Object.entries(document.metadata)
           .filter(([name]) => name !== "title")

@@ -1,5 +1,6 @@
 """`quipu show`: print a document, chunk, entity, relation or report, or a part of the graph."""
 
+import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -139,7 +140,8 @@ def _render_document(console: Console, details: DocumentDetails) -> None:
     facts |= {"same text as": ", ".join(details.copies)}
     until = f" until {document.holds_until}" if document.holds_until else ""
     facts |= {"version": str(document.version), "updated": document.updated_at, "error": document.error}
-    facts |= {"holds": f"since {document.holds_from}{until}"} if document.holds_from else {}
+    since = re.sub(r"\.\d+", "", document.holds_from)  # a moment to the second, as the others
+    facts |= {"holds": f"since {since}{until}"} if since else {}
     for name, value in facts.items():
         if value:
             console.print(styled(f"  {name}: {value}"), soft_wrap=name in ("id", "source", "same text as"))
