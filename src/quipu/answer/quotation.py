@@ -21,6 +21,7 @@ from quipu.answer.sentence_scores import (
     WordFinder,
     bm25,
     held_words,
+    names_in,
     prose_share,
     score_sentences,
     sentence_bounds,
@@ -190,15 +191,15 @@ def choose_quotes(
     for rank, place, quote in sorted(ranked, key=lambda entry: entry[:2]):  # the best of each part before a second one
         is_new = not any(quote.overlaps(other) for other in quotes.values())
         if is_new and sum(len(other.text) for other in (*quotes.values(), quote)) <= limits.total:
-            quotes[place, rank] = _with_words(quote, parts[place][0], subject)
+            quotes[place, rank] = _with_words(quote, parts[place][0], subject, names_in(question.text))
     return [quotes[key] for key in sorted(quotes)]
 
 
-def _with_words(quote: Quote, part: QuestionPart, subject: str) -> Quote:
+def _with_words(quote: Quote, part: QuestionPart, subject: str, names: str) -> Quote:
     """Return a quote with the words of its part of the question that it holds."""
     chunk = quote.passage.chunk
     text, title = " ".join((quote.text, *chunk.headings)), f"{chunk.title} {chunk.document_id}"
-    return replace(quote, held=held_words(part, text, title, subject))
+    return replace(quote, held=held_words(part, text, title, subject, names))
 
 
 def best_snippets(text: str, chunks: Sequence[Chunk]) -> list[Span]:

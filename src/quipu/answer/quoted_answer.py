@@ -58,7 +58,10 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
     only_subject = _hold_only_subject(sources.question, quotes)
     if only_subject:
         notes += ("the quotes hold nothing of the question but its subject",)
-    if quotes and evidence >= MIN_EVIDENCE and not only_subject:
+    has_name = any(quote.held.has_name for quote in quotes)
+    if quotes and not has_name:
+        notes += ("the quotes hold no name of the question",)
+    if has_name and evidence >= MIN_EVIDENCE and not only_subject:
         return _draft(
             [OverviewPart(quote=quote) for quote in quotes], answer_input, is_supported=True, trace_notes=notes
         )

@@ -137,26 +137,34 @@ class HeldWords:
 
     `share` is theirs of the distinct words, light words ("use", "contain") at half. With `only_subject` they are just
     those of the title and of the name that the question is about, although it has others: any passage about that
-    subject would hold as much. A title with the full name of another answers "Who …?", though.
+    subject would hold as much. A title with the full name of another answers "Who …?", though. `has_name` is False if
+    the question has names ("PostgreSQL") and none of them is there.
     """
 
     share: float = 0.0
     n_words: float = 0.0
     only_subject: bool = False
+    has_name: bool = True
 
 
-def held_words(part: QuestionPart, text: str, title: str, subject: str) -> HeldWords:
-    """Return the words of a part of a question in a quoted text and in the title of its document."""
+def names_in(question: str) -> str:
+    """Return the capitalised words of a question but the first; no abbreviations, which a text may write out."""
+    return " ".join(name for name in _CAPITALISED.findall(question) if not name.isupper())
+
+
+def held_words(part: QuestionPart, text: str, title: str, subject: str, names: str) -> HeldWords:
+    """Return the words of a part of a question with `names` in a quoted text and in the title of its document."""
     finder = WordFinder(part)
     in_title, in_text = finder.terms_in(title), finder.terms_in(text) | _author_terms(part, finder, text)
     terms = in_title | in_text
     predicate = frozenset(term for term in finder.terms if not _is_light(term)) - in_title - finder.terms_in(subject)
-    names = _FULL_NAME.findall(title) if part.answer_type is AnswerType.PERSON else ()
-    is_who_in_title = not all(map(finder.terms_in, names))
+    people = _FULL_NAME.findall(title) if part.answer_type is AnswerType.PERSON else ()
+    is_who_in_title = not all(map(finder.terms_in, people))
     return HeldWords(
         share=_weight(terms) / (_weight(finder.terms) or 1.0),
         n_words=sum(PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in terms),
         only_subject=bool(predicate) and not predicate & in_text and not is_who_in_title,
+        has_name=not names or bool(WordFinder(QuestionPart(words=names)).terms_in(f"{text} {title}")),
     )
 
 

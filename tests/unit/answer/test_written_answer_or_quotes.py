@@ -93,6 +93,24 @@ async def test_quotes_that_hold_only_the_subject_of_a_question_do_not_answer_it(
 
 
 @pytest.mark.parametrize(
+    ("question", "is_supported"),
+    [
+        ("How many days does a caravan to Venice rest in the desert?", True),
+        ("How many days does a caravan to Samarkand rest in the desert?", False),
+        ("How many days does a caravan of the VOC rest in the desert?", True),  # a text may write it out
+    ],
+)
+async def test_quotes_without_any_name_of_the_question_are_about_something_else(
+    library: Library, question: str, is_supported: bool
+) -> None:
+    text = "A caravan to Venice rests for three days in the desert, and then goes on."
+    await library.publish(page("Caravans", text, names={"Venice": "Location"}), EMPTY_PAGE, PAGE)
+    answer = await _ask(library, Query(text=question))
+    assert answer.is_supported is is_supported
+    assert ("the quotes hold no name of the question" in answer.trace.notes) is not is_supported
+
+
+@pytest.mark.parametrize(
     ("question", "is_supported"), [("Who reopened the Silk Road?", True), ("When was the Silk Road paved?", False)]
 )
 async def test_a_title_that_names_somebody_beside_the_subject_answers_who_did_it(
