@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from quipu.errors import OverBudget, QuipuError, Unavailable
-from quipu.model.chat import ChatRequest, FinishReason, PromptText, Role
+from quipu.model.chat import ChatRequest, Completion, FinishReason, PromptText, Role
 from quipu.model.document import ParsedDocument, Picture, SourceDocument
 from quipu.model.ids import digest
 from quipu.ports.providers import LLM
@@ -43,10 +43,21 @@ class PictureReplies:
         """The error of the document, which names the first reason; "" if every picture has a reply."""
         if not self.errors:
             return ""
-        n_all = len(self.errors) + len(self.descriptions)
-        return (
-            f"{len(self.errors)} of {n_all} pictures have no description: {next(iter(self.errors.values()))} {REMEDY}"
-        )
+        n_all = len({*self.errors, *self.descriptions})
+        reason = next(iter(self.errors.values()))
+        return f"{len(self.errors)} of {n_all} pictures have no complete description: {reason} {REMEDY}"
+
+    def take(self, picture: Picture, completion: Completion) -> None:
+        """Keep a reply: the text of a page that was cut off, too, but with an error."""
+        text = strip_thinking(completion.text).strip()
+        if completion.finish not in (FinishReason.STOP, FinishReason.LENGTH):
+            self.errors[picture.key] = f"The reply was {completion.finish}."
+        elif not text:
+            self.errors[picture.key] = "The reply was empty."
+        else:
+            self.descriptions[picture.key] = _description(text, is_page=picture.is_page)
+            if picture.is_page and completion.finish is FinishReason.LENGTH:
+                self.errors[picture.key] = f"The text of a page is longer than {MAX_PAGE_TOKENS:,} tokens."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +113,7 @@ class PictureReader:
                 except QuipuError as error:
                     replies.errors[picture.key] = str(error)
                 else:
-                    if completion.finish in (FinishReason.STOP, FinishReason.LENGTH):
-                        replies.descriptions[picture.key] = _description(completion.text, is_page=picture.is_page)
-                    else:
-                        replies.errors[picture.key] = f"The reply was {completion.finish}."
+                    replies.take(picture, completion)
                 on_reply()
 
         await asyncio.gather(*map(ask, pictures))
@@ -115,9 +123,8 @@ class PictureReader:
         return replace(replies, errors={key: replies.errors[key] for key in order if key in replies.errors})
 
 
-def _description(reply: str, *, is_page: bool) -> str:
+def _description(text: str, *, is_page: bool) -> str:
     """Return the text of a reply, a description on one line; "" for decoration and for an empty page."""
-    text = strip_thinking(reply).strip()
     if text.strip("*`.\"' ").upper() == prompt.NOTHING:
         return ""
     return text if is_page else " ".join(text.split())

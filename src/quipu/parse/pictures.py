@@ -23,6 +23,7 @@ from quipu.parse.decode import display_name
 
 PICTURE = "[Picture: "  # begins the text of a picture, which "]" ends
 MAX_ALT = 4_000  # characters, with the description by a model
+MAX_OWN_ALT = 2_000  # of its own alternative text where a model describes it, so that there is room for both
 MAX_PICTURES = 500  # of a document that are described
 MAX_IMAGE_BYTES = 8_000_000  # of the file of one picture
 MAX_ALL_BYTES = 128_000_000  # of the files of all pictures of a document
@@ -168,7 +169,7 @@ def with_picture(alt: str, content: bytes, *, is_page: bool = False) -> str:
     image = image_of(content) if reading else None
     if reading is None or image is None:
         return alt
-    own = picture_text(alt).removeprefix(PICTURE).removesuffix("]")
+    own = picture_text(alt).removeprefix(PICTURE).removesuffix("]")[:MAX_OWN_ALT].rstrip()
     picture = Picture(image=image, alt=own, is_page=is_page)
     if reading.descriptions is not None:
         description = reading.descriptions.get(picture.key, "")
@@ -176,9 +177,9 @@ def with_picture(alt: str, content: bytes, *, is_page: bool = False) -> str:
             return own or description
         return f"{own} {description}" if own.endswith((".", "!", "?", "。")) else f"{own}. {description}"
     if picture.key not in reading.found:
-        reading.n_bytes += len(content)
-        if len(reading.found) >= MAX_PICTURES or reading.n_bytes > MAX_ALL_BYTES:
+        if len(reading.found) >= MAX_PICTURES or reading.n_bytes + len(content) > MAX_ALL_BYTES:
             return alt
+        reading.n_bytes += len(content)
         reading.found[picture.key] = picture
     return f"{own} {PICTURE_MARK}{picture.key}⟧".strip()
 

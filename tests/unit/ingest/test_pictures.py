@@ -13,7 +13,7 @@ from quipu.model.event import Event, Progress
 from quipu.model.usage import Price, Stage
 from quipu.settings.tables import ModelPrice, RoleSettings
 from quipu.sync import BlockingQuipu
-from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script
+from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, RequestKind, Script
 from quipu.testing.server import ServerHandle, serving
 from tests.unit.parse.images import pdf, png, word_file
 
@@ -97,7 +97,7 @@ def test_a_picture_that_fails_leaves_the_document_readable_and_is_asked_about_ag
         added(tmp_path, kb)
         (document,) = kb.documents()
         assert document.status is DocumentStatus.PARTIAL
-        assert "1 of 2 pictures have no description" in document.error
+        assert "1 of 2 pictures have no complete description" in document.error
         assert "Nordhaven Works" in kb.text("report.docx")
         server.configure(Script())
         server.reset()
@@ -194,7 +194,34 @@ def test_a_file_that_a_model_could_not_read_names_why_and_is_asked_about_again(
         kb.add(tmp_path / "map.png", root=tmp_path)
         (document,) = kb.documents()
         assert document.status is DocumentStatus.FAILED
-        assert "1 of 1 pictures have no description" in document.error
+        assert "1 of 1 pictures have no complete description" in document.error
         server.configure(Script())
         kb.add(tmp_path / "map.png", root=tmp_path)
         assert ROADS in kb.text("map.png")
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [("", "The reply was empty."), ("<think>What is it?</think>", "The reply was empty."), ("NONE", "")],
+)
+def test_a_reply_that_says_nothing_is_an_error_but_for_decoration(
+    tmp_path: Path, server: ServerHandle, reply: str, error: str
+) -> None:
+    canned = CannedReply(text=reply, kinds=(RequestKind.PICTURE,))
+    server.configure(Script(answering=ReplyRules(replies=(canned,))))
+    with opened(tmp_path, server) as kb:
+        added(tmp_path, kb)
+        (document,) = kb.documents()
+        assert error in document.error if error else document.error == ""
+        assert document.status is (DocumentStatus.PARTIAL if error else DocumentStatus.READY)
+
+
+def test_a_page_that_was_cut_off_keeps_its_text_and_says_so(tmp_path: Path, server: ServerHandle) -> None:
+    server.configure(Script(faults=(Fault(name=FaultName.LENGTH, kinds=(RequestKind.PAGE,)),)))
+    (tmp_path / "map.png").write_bytes(png(ROADS))
+    with opened(tmp_path, server) as kb:
+        kb.add(tmp_path / "map.png", root=tmp_path)
+        (document,) = kb.documents()
+        assert document.status is DocumentStatus.PARTIAL
+        assert "longer than 6,000 tokens" in document.error
+        assert kb.text("map.png") == ROADS[: len(ROADS) // 2].strip()

@@ -69,7 +69,9 @@ class PgVectorCandidates:
 
         def write() -> None:
             with self._backend.writing() as connection:
-                if _state(connection, space).revision < state.revision:  # else another process was first
+                current, first = _state(connection, space), min([state.last_row, *added.rows[:1].tolist()])
+                is_next = first > current.last_row if len(added.rows) else first == current.last_row
+                if current.revision < state.revision and is_next:  # else another process was first: it has these rows
                     _write(connection, space, added, deleted)
                     connection.exec_driver_sql(_WRITE_STATE, {"space": space.value, **asdict(state)})
 
