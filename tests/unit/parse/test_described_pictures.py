@@ -162,3 +162,16 @@ def test_a_model_that_says_something_else_than_the_page_is_not_believed() -> Non
     assert "invented" not in described("a.pdf", content, {picture.key: "An invented text."}, PageReading.ALL).text
     right = " ".join(words).replace("word7 ", "")
     assert described("a.pdf", content, {picture.key: right}, PageReading.ALL).text == right
+
+
+def test_a_picture_with_a_very_long_alternative_text_is_described() -> None:
+    content = word_file([CHART], ["word " * 2_000])
+    _, (picture,) = collected("a.docx", content)
+    assert "A chart of yields.]" in described("a.docx", content, {picture.key: "A chart of yields."}).text
+
+
+def test_pictures_after_one_that_is_too_much_for_a_document_are_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quipu.parse.pictures.MAX_ALL_BYTES", len(CHART) + len(MAP))
+    large = png("chart " * 200, colour=3)
+    _, pictures = collected("a.docx", word_file([CHART, large, MAP]))
+    assert [picture.image.content for picture in pictures] == [CHART, MAP]
