@@ -13,6 +13,7 @@ from quipu.model.event import Progress
 from quipu.settings import Settings
 from quipu.stores.relational.archive import RelationalArchive
 from quipu.stores.sqlite.backend import SqliteBackend
+from quipu.wiring import open_store
 from quipu.wiring.restoring import check_archive, restore_index
 
 _TEXT = "Ada Lovelace wrote to Charles Babbage about the Analytical Engine."
@@ -52,6 +53,17 @@ async def test_an_index_is_restored_with_its_conversations_and_answers(tmp_path:
             assert saved.n_exchanges == 1
             assert await kb.verify() == []
     assert dumps[0] == dumps[1]
+
+
+async def test_a_restored_index_has_an_identity_of_its_own(tmp_path: Path, archive: Path) -> None:
+    """A service that keeps vectors by it, as Qdrant, must not take one index for the other."""
+    await quipu.restore(archive, tmp_path / "second")
+    identities = set()
+    for name in ("first", "second"):
+        store = open_store(Settings(index=tmp_path / name))
+        identities.add(await store.identity())
+        await store.close()
+    assert len(identities - {""}) == 2
 
 
 async def test_earlier_versions_and_edits_are_restored(tmp_path: Path) -> None:

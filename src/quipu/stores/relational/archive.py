@@ -14,6 +14,7 @@ column with nulls, a bit for each row. It is deflated where the header says so.
 import hashlib
 import json
 import struct
+import uuid
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -42,7 +43,7 @@ from quipu.ports.archive import ArchivePiece, ArchiveSummary
 from quipu.stores.relational import conversations, edits, history, jobs
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.migrations import migrate
-from quipu.stores.relational.sql import Backend, finish_in_thread, read_number, read_numbers
+from quipu.stores.relational.sql import Backend, finish_in_thread, read_number, read_numbers, write_meta
 from quipu.text.words import Analyzer
 
 # Imported so that their tables are in the metadata.
@@ -282,12 +283,16 @@ def _damaged(reason: str) -> Corrupt:
 
 
 def load_archive(reader: ArchiveReader, backend: Backend, analyzer: Analyzer, on_rows: OnRows) -> None:
-    """Fill an empty database from an archive, in one transaction. Raises Corrupt, and then it stays empty."""
+    """Fill an empty database from an archive, in one transaction. Raises Corrupt, and then it stays empty.
+
+    The index gets an identity of its own: what a service keeps for the index of the archive is not for this one.
+    """
     with backend.writing() as connection:
         loader = TableLoader(connection, backend)
         for block in reader.blocks(on_rows):
             loader.insert(block)
         loader.finish(analyzer)
+        write_meta(connection, "identity", uuid.uuid4().hex)
 
 
 def count_rows(connection: Connection) -> dict[str, int]:
