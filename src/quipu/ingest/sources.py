@@ -334,9 +334,10 @@ def media_type_of(path: PurePath, content: bytes, file_types: FileTypes) -> str:
     if media_type or not content.strip(_BLANK):
         return media_type or "text/plain"
     kind = f"files ending in {path.suffix}" if path.suffix else "files without a suffix"
+    readable = f"These can be read: {', '.join(sorted(file_types.by_suffix))}."
     raise InvalidDocument(
         f"{path} cannot be read: it is no text, and no parser reads {kind}.",
-        remedy=f"These can be read: {', '.join(sorted(file_types.by_suffix))}.",
+        remedy=file_types.remedy_by_suffix.get(suffix, readable),
     )
 
 

@@ -11,7 +11,7 @@ from quipu.errors import InvalidDocument
 from quipu.model.document import Metadata, ParsedDocument, SourceDocument
 from quipu.parse.builder import MAX_HEADING, check_block_count
 from quipu.parse.decode import display_name, in_utf8, normalise
-from quipu.parse.formats import FORMATS, IMAGES, Format, check_signature, sniff_text_type
+from quipu.parse.formats import FORMATS, IMAGES, IMAGES_REMEDY, Format, check_signature, sniff_text_type
 from quipu.ports.ingest import FileTypes
 
 PARSERS: Mapping[str, Format] = MappingProxyType(
@@ -59,7 +59,7 @@ def sniffed_or_known_type(name: str, head: bytes) -> str:
     return MEDIA_TYPE_BY_SUFFIX.get(PurePosixPath(name).suffix.lower()) or sniff_media_type(name, head)
 
 
-FILE_TYPES = FileTypes(MEDIA_TYPE_BY_SUFFIX, sniff_media_type)
+FILE_TYPES = FileTypes(MEDIA_TYPE_BY_SUFFIX, sniff_media_type, dict.fromkeys(IMAGE_TYPE_BY_SUFFIX, IMAGES_REMEDY))
 
 
 def parser_for(media_type: str) -> Format:

@@ -299,6 +299,9 @@ IMAGES = Format(  # its parser checks the files: a picture with the suffix of an
 )
 
 
+IMAGES_REMEDY = "Name a model that reads pictures: llm in [role.vision] of quipu.toml."
+
+
 def check_signature(source: SourceDocument, expected: str) -> None:
     """Raise InvalidDocument if the bytes are another type of file than `expected` ("" stands for any text)."""
     kind = detect_file_type(source.content)

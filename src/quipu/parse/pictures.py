@@ -20,6 +20,7 @@ from quipu.errors import InvalidDocument
 from quipu.model.chat import Image
 from quipu.model.document import ParsedDocument, Picture, SourceDocument
 from quipu.parse.decode import display_name
+from quipu.parse.formats import IMAGES_REMEDY
 
 PICTURE = "[Picture: "  # begins the text of a picture, which "]" ends
 MAX_ALT = 4_000  # characters, with the description by a model
@@ -33,7 +34,6 @@ _SIGNATURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpe
 _DATA_URL = re.compile(r"\s*data:image/[\w.+-]+;base64,([\w+/=\s]+)", re.IGNORECASE)
 PICTURE_MARK = "⟦picture "  # begins the mark of a picture while pictures are collected
 _MARK = re.compile(rf"\s*{PICTURE_MARK}([0-9a-f]+)⟧")
-ROLE_REMEDY = "Name a model that reads pictures: llm in [role.vision] of quipu.toml."
 _ADDED_BY_PROGRAMS = re.compile(
     r"\s*(?:Description automatically generated(?: with [a-z]+ confidence)?|AI-generated content may be incorrect"
     r"|AI 生成的内容可能不正确|描述已自动生成|Автоматически созданное описание"
@@ -140,7 +140,7 @@ def as_markdown(source: SourceDocument) -> SourceDocument:
     """
     name = display_name(source)
     if not are_pictures_read():
-        raise InvalidDocument(f"{name} is a picture, which only a model reads.", remedy=ROLE_REMEDY)
+        raise InvalidDocument(f"{name} is a picture, which only a model reads.", remedy=IMAGES_REMEDY)
     if image_of(source.content) is None:
         raise InvalidDocument(
             f"{name} is no picture that a model can read.",

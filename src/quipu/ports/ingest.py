@@ -1,7 +1,7 @@
 """What ingestion needs: FileTypes, a Parser (bytes to text) and an Extractor (chunk to entities and relations)."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
 from quipu.model.document import ParsedDocument, SourceDocument
@@ -17,11 +17,12 @@ class FileTypes:
     """How the media type of a file is found: by its suffix, or by its name and its first bytes.
 
     `by_suffix` has each suffix that can be read, in lower case. `sniff` takes the name of a file and its first bytes,
-    and returns "" for a file that no parser reads.
+    and returns "" for a file that no parser reads. `remedy_by_suffix` says what reads files of other suffixes.
     """
 
     by_suffix: Mapping[str, str]
     sniff: Callable[[str, bytes], str] = _no_media_type
+    remedy_by_suffix: Mapping[str, str] = field(default_factory=dict)
 
     def with_suffixes(self, by_suffix: Mapping[str, str]) -> Self:
         """Return the same with more suffixes; those that it has stay as they are."""

@@ -176,6 +176,8 @@ def test_files_that_are_pictures_are_documents_where_a_model_reads_them(tmp_path
     with sync.open(tmp_path / "without") as kb:
         kb.add(folder, root=folder)
         assert [document.id for document in kb.documents()] == ["notes.md"]
+        (failure,) = kb.add(folder / "yields.jpg").failed
+        assert "llm in [role.vision]" in failure.error
     with opened(tmp_path, server) as kb:
         kb.add(folder, root=folder)
         by_id = {document.id: document for document in kb.documents()}
