@@ -24,6 +24,7 @@ from quipu.parse.formats import IMAGES_REMEDY
 
 PICTURE = "[Picture: "  # begins the text of a picture, which "]" ends
 MAX_ALT = 4_000  # characters, with the description by a model
+LEFT_OUT = "pictures_left_out"  # metadata: how many pictures are not described, because there are too many
 MAX_OWN_ALT = 2_000  # of its own alternative text where a model describes it, so that there is room for both
 MAX_PICTURES = 500  # of a document that are described
 MAX_IMAGE_BYTES = 8_000_000  # of the file of one picture
@@ -82,6 +83,7 @@ class _PictureReading:
     pages: PageReading
     found: dict[str, Picture] = field(default_factory=dict)
     n_bytes: int = 0
+    left_out: set[str] = field(default_factory=set)
 
 
 # Parsers of containers (mail, e-books, packed files) call other parsers, so the pictures do not go through parameters.
@@ -98,10 +100,10 @@ class IllustratedParser:
     def collect(self, source: SourceDocument) -> tuple[ParsedDocument, tuple[Picture, ...]]:
         """Return the document without descriptions, and its pictures in order with the text around each.
 
-        Raises as `parse` does.
+        The metadata `pictures_left_out` counts those beyond the limits. Raises as `parse` does.
         """
         with _pictures(None, self.pages) as reading:
-            parsed = self.parse(source)
+            parsed = _with_left_out(self.parse(source), reading)
         pictures: dict[str, Picture] = {}
         for mark in _MARK.finditer(parsed.text):
             picture = reading.found.get(mark[1])
@@ -114,8 +116,14 @@ class IllustratedParser:
 
     def describe(self, source: SourceDocument, descriptions: Mapping[str, str]) -> ParsedDocument:
         """Return the document with the descriptions of its pictures, by their keys. Raises as `parse` does."""
-        with _pictures(descriptions, self.pages):
-            return self.parse(source)
+        with _pictures(descriptions, self.pages) as reading:
+            return _with_left_out(self.parse(source), reading)
+
+
+def _with_left_out(parsed: ParsedDocument, reading: _PictureReading) -> ParsedDocument:
+    if not reading.left_out:
+        return parsed
+    return replace(parsed, metadata={**parsed.metadata, LEFT_OUT: str(len(reading.left_out))})
 
 
 def _nearest(text: str, index: int) -> str:
@@ -171,16 +179,17 @@ def with_picture(alt: str, content: bytes, *, is_page: bool = False) -> str:
         return alt
     own = picture_text(alt).removeprefix(PICTURE).removesuffix("]")[:MAX_OWN_ALT].rstrip()
     picture = Picture(image=image, alt=own, is_page=is_page)
+    if picture.key not in reading.found:
+        if len(reading.found) >= MAX_PICTURES or reading.n_bytes + len(content) > MAX_ALL_BYTES:
+            reading.left_out.add(picture.key)
+            return alt
+        reading.n_bytes += len(content)
+        reading.found[picture.key] = picture
     if reading.descriptions is not None:
         description = reading.descriptions.get(picture.key, "")
         if not own or not description:
             return own or description
         return f"{own} {description}" if own.endswith((".", "!", "?", "。")) else f"{own}. {description}"
-    if picture.key not in reading.found:
-        if len(reading.found) >= MAX_PICTURES or reading.n_bytes + len(content) > MAX_ALL_BYTES:
-            return alt
-        reading.n_bytes += len(content)
-        reading.found[picture.key] = picture
     return f"{own} {PICTURE_MARK}{picture.key}⟧".strip()
 
 

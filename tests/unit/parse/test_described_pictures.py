@@ -173,5 +173,8 @@ def test_a_picture_with_a_very_long_alternative_text_is_described() -> None:
 def test_pictures_after_one_that_is_too_much_for_a_document_are_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("quipu.parse.pictures.MAX_ALL_BYTES", len(CHART) + len(MAP))
     large = png("chart " * 200, colour=3)
-    _, pictures = collected("a.docx", word_file([CHART, large, MAP]))
+    content = word_file([CHART, large, MAP])
+    parsed, pictures = collected("a.docx", content)
     assert [picture.image.content for picture in pictures] == [CHART, MAP]
+    assert parsed.metadata["pictures_left_out"] == "1"
+    assert described("a.docx", content, {pictures[1].key: "A map."}).metadata["pictures_left_out"] == "1"
