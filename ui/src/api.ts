@@ -26,6 +26,11 @@ export function workspaceUrl(path: string): string {
   return `api/v1/workspaces/${encodeURIComponent(route.value.workspace)}${path}`;
 }
 
+/** Return the address of the file that a document was read from. */
+export function originalUrl(id: string): string {
+  return workspaceUrl(`/originals/${encodeURIComponent(id).replaceAll("%2F", "/")}`);
+}
+
 /** Send a request and return its JSON reply. Throws a Problem. */
 export async function request<T>(method: string, url: string, body?: unknown, init: RequestInit = {}): Promise<T> {
   const response = await send(method, url, body, init);

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { post } from "../api";
+import { originalUrl, post } from "../api";
 import { Markdown, codePoints, shortened, type CitationElement, type Span } from "../markdown";
 import { Facts, ProblemNotice, Tabs, Waiting, copy, moveInList, useLoaded } from "../parts";
 import { href, route } from "../route";
@@ -11,6 +11,7 @@ import type { Answer, Citation, Passage } from "../types";
 import { optionsOf } from "./options";
 
 const PEEK_WIDTH = 340; // pixels, as in the style sheet
+const PICTURE = /\.(?:png|jpe?g|gif|webp)$/i; // files that a model read
 const N_COPIES = 3; // documents with the same text, named for one citation
 const PEEK_MS = 200;
 
@@ -170,6 +171,8 @@ function CitationPlace({ citation: { page, headings } }: { citation: Citation })
   );
 }
 
+const hide = ({ currentTarget }: { currentTarget: HTMLElement }) => (currentTarget.hidden = true); // the index keeps no files
+
 function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes: boolean }) {
   if (!citations.length) return null;
   return (
@@ -185,6 +188,7 @@ function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes:
               {citation.document_id !== citation.title && <DocumentId id={citation.document_id} />}
             </span>
             <CitationPlace citation={citation} />
+            {PICTURE.test(citation.document_id) && citations.find(({ document_id }) => document_id === citation.document_id) === citation && <img class="thumbnail" loading="lazy" src={originalUrl(citation.document_id)} alt="" onError={hide} />}
             {citation.also_in && citation.also_in.length > 0 && (
               <span class="small">
                 {" · "}

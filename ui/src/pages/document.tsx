@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, query, send, workspaceUrl } from "../api";
+import { get, originalUrl, query, send, workspaceUrl } from "../api";
 import { Markdown, codePoints, type Span } from "../markdown";
 import { Await, Facts, Tabs, useLoaded } from "../parts";
 import { go, href, route } from "../route";
@@ -57,7 +57,7 @@ function DocumentText({ document, chunks, text, asOf }: Loaded) {
     setMarked(isChosen);
     localStorage.setItem("entities", isChosen ? "yes" : "no");
   };
-  const original = document.original_hash && `${workspaceUrl("/originals/")}${encodeURIComponent(document.id).replaceAll("%2F", "/")}`;
+  const original = document.original_hash && originalUrl(document.id);
   return (
     <div class="document">
       <header>
