@@ -263,6 +263,7 @@ class _Questioner:
         self._kb = kb
         self._plan = plan
         self._judge = Judge(kb=kb, kinds=plan.judgements)
+        self._first: tuple[str, Answer] | None = None  # the last question, and the answer of the first strategy
         self._document_by_chunk: dict[str, str] = {}
 
     async def ask(self, question: GoldQuestion, strategies: Iterable[str]) -> AsyncIterator[Reply]:
@@ -281,6 +282,8 @@ class _Questioner:
         start, cpu_start = time.perf_counter(), time.process_time()
         answer = await self._answer(question, strategy)
         ms, cpu_ms = (time.perf_counter() - start) * 1000, (time.process_time() - cpu_start) * 1000
+        if strategy == self._plan.strategies[0]:
+            self._first = question.id, answer
         figures = await self._ranking_figures(question, answer)
         if question.answers and question.is_answerable:
             figures["in context"] = covers_answer(answer.context, question.answers)
@@ -306,9 +309,12 @@ class _Questioner:
         """Return what the judge says of an answer; pairs compare it with the answer of the first strategy."""
         if not self._plan.judgements or not question.is_answerable:
             return {}
-        first = self._plan.strategies[0]
-        is_compared = Judgement.PAIRS in self._plan.judgements and strategy != first
-        return await self._judge.figures(question, answer, await self._answer(question, first) if is_compared else None)
+        first, rival = self._plan.strategies[0], None
+        if Judgement.PAIRS in self._plan.judgements and strategy != first:
+            if self._first is None or self._first[0] != question.id:  # its figures are from an earlier run
+                self._first = question.id, await self._answer(question, first)
+            rival = self._first[1]
+        return await self._judge.figures(question, answer, rival)
 
     async def _ranking_figures(self, question: GoldQuestion, answer: Answer) -> dict[str, float]:
         """Return the figures of the ranking: of chunks if the gold are ids of these, else of their documents."""

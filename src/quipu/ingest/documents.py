@@ -118,12 +118,11 @@ class ParsedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkedDocument:
-    """A parsed document and its chunks in order; a model was not yet asked about its `pictures`."""
+    """A parsed document and its chunks in order."""
 
     source: SourceDocument
     parsed: ParsedDocument
     chunks: tuple[Chunk, ...]
-    pictures: tuple[Picture, ...] = ()
 
 
 async def indexed_documents(sources: Sequence[SourceDocument], store: Store) -> dict[str, Document]:
@@ -244,11 +243,11 @@ def chunk_document(parsed_source: ParsedSource, similarities: Sequence[float], c
                 headings=span.headings,
                 page=span.page,
                 header=span.header,
-                error="" if chunks else parsed_source.error,
+                error="" if chunks else parsed_source.error,  # one chunk tells it for the document
             )
         )
         n_by_text_hash[text_hash] += 1
-    return ChunkedDocument(source=source, parsed=parsed, chunks=tuple(chunks), pictures=parsed_source.pictures)
+    return ChunkedDocument(source=source, parsed=parsed, chunks=tuple(chunks))
 
 
 def extractor_input(chunk: Chunk, documents: tuple[str, ...] = ()) -> ChunkInput:

@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from itertools import islice
 
 from quipu.errors import OverBudget, QuipuError, Unavailable
@@ -16,7 +15,7 @@ from quipu.ingest.documents import (
     indexed_documents,
     read_document,
 )
-from quipu.ingest.pictures import MAX_DESCRIPTION_TOKENS
+from quipu.ingest.pictures import MAX_PAGE_TOKENS
 from quipu.ingest.sources import FoundSource
 from quipu.model.chat import ChatRequest, Completion, FinishReason, TokenCount
 from quipu.model.document import SourceDocument
@@ -50,33 +49,32 @@ class UndescribedPictures:
     def __init__(self, identity: str, tokenizer: Tokenizer) -> None:
         self.identity = identity
         self._tokenizer = tokenizer
-        self._request_by_hash: dict[str, ChatRequest] = {}
+        self._tokens_by_hash: dict[str, tuple[int, int, Range]] = {}  # of the picture, of the words, of the reply
 
     async def complete(self, request: ChatRequest, on_text: TextSink = ignore_text) -> Completion:
         """Return a text that means nothing."""
-        self._request_by_hash[request.hash(self.identity)] = request
-        n_times = round(_n_output(request).likely / self._tokenizer.count(NOT_DESCRIBED))
+        is_page = request.max_output_tokens == MAX_PAGE_TOKENS
+        reply = _PAGE_TOKENS if is_page else _DESCRIPTION_TOKENS
+        n_picture = sum(image.n_tokens for image in request.images)
+        n_words = sum(self._tokenizer.count(message.text) for message in request.messages)
+        self._tokens_by_hash[request.hash(self.identity)] = n_picture, n_words, reply
+        n_times = round(reply.likely / self._tokenizer.count(NOT_DESCRIBED))
         return Completion(text=NOT_DESCRIBED * n_times, finish=FinishReason.STOP, tokens=TokenCount())
 
     def added_to(self, estimate: Estimate, model: str, price: Price | None) -> Estimate:
         """Return the estimate with what it costs to ask about the pictures, each once."""
-        requests = list(self._request_by_hash.values())
-        n_sent = sum(image.n_tokens for request in requests for image in request.images)
-        sent = Range(low=n_sent / 3, likely=n_sent, high=n_sent * 2)  # as Image.n_tokens says
-        n_words = sum(self._tokenizer.count(message.text) for request in requests for message in request.messages)
-        sent = sent.plus(Range(low=n_words, likely=n_words, high=n_words))
-        received = reduce(Range.plus, map(_n_output, requests), Range(low=0, likely=0, high=0))
+        sent = received = Range(low=0, likely=0, high=0)
+        for n_picture, n_words, reply in self._tokens_by_hash.values():  # a picture as Image.n_tokens says
+            sent = sent.plus(Range(low=n_picture / 3, likely=n_picture, high=2 * n_picture))
+            sent = sent.plus(Range(low=n_words, likely=n_words, high=n_words))
+            received = received.plus(reply)
         return replace(
             estimate,
-            n_pictures=len(requests),
+            n_pictures=len(self._tokens_by_hash),
             picture_model=model,
             picture_tokens=sent.plus(received),
             picture_cost=sent.times(price.input).plus(received.times(price.output)) if price else None,
         )
-
-
-def _n_output(request: ChatRequest) -> Range:
-    return _DESCRIPTION_TOKENS if request.max_output_tokens == MAX_DESCRIPTION_TOKENS else _PAGE_TOKENS
 
 
 @dataclass(slots=True)

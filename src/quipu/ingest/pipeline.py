@@ -158,18 +158,24 @@ class _PipelineRun:
         return chunked, [*unparsed, *undescribed, *uncompared, *unchunked]
 
     async def _describe_pictures(self, parsed: Sequence[_ParsedJob]) -> tuple[list[_ParsedJob], list[_FailedJob]]:
-        """Return the documents with what a model says of their pictures."""
+        """Return the documents with what a model says of their pictures; all of them are asked about at once."""
+        self._n_pictures += sum(len(document.pictures) for _, document in parsed)
+        outcomes = await asyncio.gather(
+            *(
+                describe_pictures(document, self._config, partial(self._on_picture, job.document_id))
+                for job, document in parsed
+            ),
+            return_exceptions=True,
+        )
         described: list[_ParsedJob] = []
         failed: list[_FailedJob] = []
-        for job, document in parsed:
-            self._n_pictures += len(document.pictures)
-            on_reply = partial(self._on_picture, job.document_id)
-            try:
-                described.append((job, await describe_pictures(document, self._config, on_reply)))
-            except (OverBudget, Unavailable):
-                raise
-            except Exception as error:
-                failed.append((job, failure_of(error, "model of pictures")))  # asked again, other than a parser
+        for (job, _), outcome in zip(parsed, outcomes, strict=True):
+            if isinstance(outcome, ParsedSource):
+                described.append((job, outcome))
+            elif isinstance(outcome, OverBudget | Unavailable) or not isinstance(outcome, Exception):
+                raise outcome
+            else:
+                failed.append((job, failure_of(outcome, "model of pictures")))  # asked again, other than a parser
         return described, failed
 
     def _on_picture(self, document_id: str) -> None:

@@ -179,18 +179,19 @@ def with_picture(alt: str, content: bytes, *, is_page: bool = False) -> str:
         return alt
     own = picture_text(alt).removeprefix(PICTURE).removesuffix("]")[:MAX_OWN_ALT].rstrip()
     picture = Picture(image=image, alt=own, is_page=is_page)
-    if picture.key not in reading.found:
+    key = picture.key  # a digest of the file
+    if key not in reading.found:
         if len(reading.found) >= MAX_PICTURES or reading.n_bytes + len(content) > MAX_ALL_BYTES:
-            reading.left_out.add(picture.key)
+            reading.left_out.add(key)
             return alt
         reading.n_bytes += len(content)
-        reading.found[picture.key] = picture
+        reading.found[key] = picture
     if reading.descriptions is not None:
-        description = reading.descriptions.get(picture.key, "")
+        description = reading.descriptions.get(key, "")
         if not own or not description:
             return own or description
         return f"{own} {description}" if own.endswith((".", "!", "?", "。")) else f"{own}. {description}"
-    return f"{own} {PICTURE_MARK}{picture.key}⟧".strip()
+    return f"{own} {PICTURE_MARK}{key}⟧".strip()
 
 
 def image_of(content: bytes) -> Image | None:

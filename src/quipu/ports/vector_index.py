@@ -95,9 +95,18 @@ class CandidateIndex(Protocol):
         """Return what it holds of a space."""
 
     async def update(
-        self, space: VectorSpace, added: VectorBlock, deleted: Sequence[int], state: CandidateState
+        self,
+        space: VectorSpace,
+        added: VectorBlock,
+        deleted: Sequence[int],
+        state: CandidateState,
+        after: CandidateState,
     ) -> None:
-        """Add and delete rows, then record the new state. Repeating an update that was cut off is harmless."""
+        """Add and delete rows, then record the new state. Repeating an update that was cut off is harmless.
+
+        `after` is the state that it continues. Where another process has changed that, a service with transactions
+        does nothing, and the next update goes on from there.
+        """
 
     async def clear(self, space: VectorSpace) -> None:
         """Forget all rows of a space and its state."""

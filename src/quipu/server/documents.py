@@ -178,9 +178,8 @@ async def put_document(kb: Quipu, call: Call, document: str, *, title: str = "",
             large = await asyncio.to_thread(_large_file, document, path, values, title, _file_types(call))
             return await _add_large(kb, call, large, process)
         content = await asyncio.to_thread(path.read_bytes)
-    return await _add(
-        kb, call, [await asyncio.to_thread(_source, document, content, values, title, _file_types(call))], ()
-    )
+    source = await asyncio.to_thread(_source, document, content, values, title, _file_types(call))
+    return await _add(kb, call, [source], ())
 
 
 async def _write_body(call: Call, path: Path) -> None:
@@ -259,6 +258,7 @@ async def _uploaded(call: Call) -> tuple[list[SourceDocument], list[tuple[str, s
     """Return the files of an upload as documents, and (name, error) of those that cannot be one."""
     sources: list[SourceDocument] = []
     unreadable: list[tuple[str, str]] = []
+    file_types = _file_types(call)
     kind, form_options = parse_options_header(call.request.headers.get("content-type"))
     if kind == b"multipart/form-data" and not form_options.get(b"boundary"):
         raise RequestRefused(400, "The Content-Type of the form names no boundary.", remedy="Send a form with files.")
@@ -269,9 +269,7 @@ async def _uploaded(call: Call) -> tuple[list[SourceDocument], list[tuple[str, s
             for file in files:
                 name = _safe_name(file.filename or "")
                 try:
-                    sources.append(
-                        await asyncio.to_thread(_source, name, await file.read(), metadata, "", _file_types(call))
-                    )
+                    sources.append(await asyncio.to_thread(_source, name, await file.read(), metadata, "", file_types))
                 except InvalidInput as error:
                     unreadable.append((name, str(error)))
     except HTTPException as error:  # starlette's, for a form that it cannot read

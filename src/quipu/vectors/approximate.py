@@ -152,7 +152,7 @@ class ApproximateVectors:
             n_rows=max(0, state.n_rows + len(block.rows) - len(deleted)),
             embedder=embedder,
         )
-        await self.candidates.update(space, block, deleted, newest)
+        await self.candidates.update(space, block, deleted, newest, after=state)
 
 
 async def _embedder(view: ReadView) -> str:

@@ -42,7 +42,12 @@ class QdrantCandidates:
         return CandidateState(**points[0].payload) if points and points[0].payload else CandidateState()
 
     async def update(
-        self, space: VectorSpace, added: VectorBlock, deleted: Sequence[int], state: CandidateState
+        self,
+        space: VectorSpace,
+        added: VectorBlock,
+        deleted: Sequence[int],
+        state: CandidateState,
+        after: CandidateState,
     ) -> None:
         collection = self._collection(space)
         with _converted():

@@ -274,17 +274,14 @@ def open_picture_reader(
     models: Models,
     parse: Callable[[SourceDocument], ParsedDocument],
     identities: Mapping[str, str],
-) -> tuple[PictureReader | None, Mapping[str, str]]:
-    """Return what asks the model of the role `vision` about pictures, None without one.
+) -> tuple[PictureReader, Mapping[str, str]]:
+    """Return what asks the model of the role `vision` about pictures.
 
     With it comes by which settings the media types are parsed: `identities`, and the model for those with pictures.
     """
-    llm = models.llm(Role.VISION)
-    if llm is None:
-        return None, identities
     reader = PictureReader(
         parser=IllustratedParser(parse, PageReading(settings.vision_pages)),
-        llm=llm,
+        llm=models.chains[Role.VISION].llm(models.meter),
         n_ahead=models.n_pictures_ahead,
         language=settings.language or "",
         prompts=settings.prompts,

@@ -101,7 +101,8 @@ class UnkeptReplies:
 
     async def record_call(self, usage: Sequence[UsageRow], reply: CallReply | None = None) -> None:
         """Count what a call cost; the reply is not stored."""
-        await self.replies.record_call(usage)
+        if usage:
+            await self.replies.record_call(usage)
 
     async def facts_revision(self) -> int:
         """Return the revision of the last change of facts."""

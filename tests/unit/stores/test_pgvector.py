@@ -64,8 +64,8 @@ async def test_it_finds_the_rows_it_was_given_until_they_are_deleted(candidates:
     await candidates.check()
     assert await candidates.state(SPACE) == CandidateState()
     block, state = _block(700), CandidateState(last_row=700, revision=3, n_rows=700, embedder="words 16")
-    await candidates.update(SPACE, block, [], state)
-    await candidates.update(SPACE, block, [], state)  # by a process that read the state before
+    await candidates.update(SPACE, block, [], state, CandidateState())
+    await candidates.update(SPACE, block, [], state, CandidateState())  # by a process that read the state before
     assert (await candidates.state(SPACE), await candidates.state(OTHER)) == (state, CandidateState())
     query = block.vectors[7].astype(np.float32)
     best = np.argsort(-(block.vectors.astype(np.float32) @ query))[:20] + 1
@@ -73,23 +73,25 @@ async def test_it_finds_the_rows_it_was_given_until_they_are_deleted(candidates:
     assert rows[0] == 8 and len(rows) == 100
     assert len(set(best.tolist()) & set(rows)) >= 18  # approximate
     empty = VectorBlock(rows=np.empty(0, np.int64), vectors=np.empty((0, 0), np.float16))
-    await candidates.update(SPACE, empty, rows[:2], CandidateState(last_row=700, revision=4))
+    await candidates.update(SPACE, empty, rows[:2], CandidateState(last_row=700, revision=4), state)
     assert not {*rows[:2]} & {*await candidates.nearest_rows(SPACE, query, 100)}
 
 
 async def test_a_space_is_cleared_alone_and_may_get_another_dimension(candidates: PgVectorCandidates) -> None:
     for space in (SPACE, OTHER):
-        await candidates.update(space, _block(20), [], CandidateState(last_row=20, revision=1))
+        await candidates.update(space, _block(20), [], CandidateState(last_row=20, revision=1), CandidateState())
     await candidates.clear(SPACE)
     assert await candidates.state(SPACE) == CandidateState()
     assert (await candidates.state(OTHER)).last_row == 20
-    await candidates.update(SPACE, _block(1, 21, 32), [], CandidateState(last_row=21, revision=2))
+    await candidates.update(SPACE, _block(1, 21, 32), [], CandidateState(last_row=21, revision=2), CandidateState())
     assert await candidates.nearest_rows(SPACE, np.ones(32, np.float32), 3) == [21]
 
 
 async def test_vectors_that_are_too_long_for_it_are_refused_with_a_remedy(candidates: PgVectorCandidates) -> None:
     with pytest.raises(Unavailable, match=r"4,000 dimensions.*4,001.*embedder_dimension"):
-        await candidates.update(SPACE, _block(1, 1, MAX_DIMENSION + 1), [], CandidateState(revision=1))
+        await candidates.update(
+            SPACE, _block(1, 1, MAX_DIMENSION + 1), [], CandidateState(revision=1), CandidateState()
+        )
 
 
 async def test_questions_through_pgvector_find_the_same_here_and_say_so(address: str, tmp_path: Path) -> None:

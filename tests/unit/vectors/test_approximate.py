@@ -54,7 +54,12 @@ class MemoryCandidates:
         return self.states.get(space, CandidateState())
 
     async def update(
-        self, space: VectorSpace, added: VectorBlock, deleted: Sequence[int], state: CandidateState
+        self,
+        space: VectorSpace,
+        added: VectorBlock,
+        deleted: Sequence[int],
+        state: CandidateState,
+        after: CandidateState,
     ) -> None:
         """Add and delete rows."""
         self.rows |= zip(added.rows.tolist(), added.vectors.astype(np.float32), strict=True)

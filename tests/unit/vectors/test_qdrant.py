@@ -40,8 +40,8 @@ async def test_it_finds_the_rows_it_was_given_until_they_are_deleted(candidates:
     assert await candidates.state(SPACE) == CandidateState()
     block = _block(BATCH + 200)
     state = CandidateState(last_row=BATCH + 200, revision=3, n_rows=BATCH + 200, embedder="words 16")
-    await candidates.update(SPACE, block, [], state)
-    await candidates.update(SPACE, block, [], state)  # again, as after an update that was cut off
+    await candidates.update(SPACE, block, [], state, CandidateState())
+    await candidates.update(SPACE, block, [], state, CandidateState())  # again, as after an update that was cut off
     assert await candidates.state(SPACE) == state
     assert await candidates.state(OTHER) == CandidateState()
     query = block.vectors[7].astype(np.float32)
@@ -49,18 +49,18 @@ async def test_it_finds_the_rows_it_was_given_until_they_are_deleted(candidates:
     rows = await candidates.nearest_rows(SPACE, query, 5)
     assert set(rows) == set((np.argsort(-scores)[:5] + 1).tolist()) and rows[0] == 8
     empty = VectorBlock(rows=np.empty(0, np.int64), vectors=np.empty((0, 0), np.float16))
-    await candidates.update(SPACE, empty, rows[:2], CandidateState(last_row=BATCH + 200, revision=4))
+    await candidates.update(SPACE, empty, rows[:2], CandidateState(last_row=BATCH + 200, revision=4), state)
     assert not {*rows[:2]} & {*await candidates.nearest_rows(SPACE, query, 5)}
 
 
 async def test_a_space_is_cleared_alone_and_may_get_another_dimension(candidates: QdrantCandidates) -> None:
     for space in (SPACE, OTHER):
-        await candidates.update(space, _block(20), [], CandidateState(last_row=20, revision=1))
+        await candidates.update(space, _block(20), [], CandidateState(last_row=20, revision=1), CandidateState())
     await candidates.clear(SPACE)
     assert await candidates.state(SPACE) == CandidateState()
     assert (await candidates.state(OTHER)).last_row == 20
     wide = VectorBlock(rows=np.array([21]), vectors=np.ones((1, 32), np.float16))
-    await candidates.update(SPACE, wide, [], CandidateState(last_row=21, revision=2))
+    await candidates.update(SPACE, wide, [], CandidateState(last_row=21, revision=2), CandidateState())
     assert await candidates.nearest_rows(SPACE, np.ones(32, np.float32), 3) == [21]
 
 

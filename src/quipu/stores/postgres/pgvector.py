@@ -58,7 +58,12 @@ class PgVectorCandidates:
         return await asyncio.to_thread(read)
 
     async def update(
-        self, space: VectorSpace, added: VectorBlock, deleted: Sequence[int], state: CandidateState
+        self,
+        space: VectorSpace,
+        added: VectorBlock,
+        deleted: Sequence[int],
+        state: CandidateState,
+        after: CandidateState,
     ) -> None:
         dimension = added.vectors.shape[1]
         if dimension > MAX_DIMENSION:
@@ -69,9 +74,7 @@ class PgVectorCandidates:
 
         def write() -> None:
             with self._backend.writing() as connection:
-                current, first = _state(connection, space), min([state.last_row, *added.rows[:1].tolist()])
-                is_next = first > current.last_row if len(added.rows) else first == current.last_row
-                if current.revision < state.revision and is_next:  # else another process was first: it has these rows
+                if _state(connection, space) == after:  # else another process was first
                     _write(connection, space, added, deleted)
                     connection.exec_driver_sql(_WRITE_STATE, {"space": space.value, **asdict(state)})
 
