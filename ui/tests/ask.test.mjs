@@ -1,22 +1,10 @@
 // Ask and Document: the story from a question to the marked sentence, in a real browser.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { addDocument, demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { test } from "node:test";
+import { addDocument, browser, open, serveDemo, server, violations } from "./browser.mjs";
 
-let folder, server, browser;
-
-before(async () => {
-  folder = demoIndex();
-  server = await startServer(folder);
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (folder) removeFolder(folder);
-});
+serveDemo();
 
 const QUESTION = "Who built on the work of Alice Kober?";
 const asked = `#/workspaces/default/ask?q=${encodeURIComponent(QUESTION)}`;

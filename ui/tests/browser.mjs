@@ -3,6 +3,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { after, before } from "node:test";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { chromium } from "playwright-core";
@@ -29,6 +30,22 @@ export function demoIndex() {
   const made = spawnSync(QUIPU, ["--index", join(folder, "index"), "demo"], { encoding: "utf8", env: environment() });
   if (made.status !== 0) throw new Error(`quipu demo failed: ${made.stderr || made.error}`);
   return folder;
+}
+
+export let folder, server, browser; // of the tests of one file, between the hooks of `serveDemo`
+
+/** Serve the demo corpus, and start Chromium, for the tests of a file. */
+export function serveDemo() {
+  before(async () => {
+    folder = demoIndex();
+    server = await startServer(folder);
+    browser = await startBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await server?.stop();
+    if (folder) removeFolder(folder);
+  });
 }
 
 /** Serve the index in a folder, or all below `root`; resolves to its address and a function that ends it. */

@@ -1,22 +1,10 @@
 // Conversations: a follow-up question, a reload, the list, and an answer whose document was removed.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { test } from "node:test";
+import { browser, open, serveDemo, server, violations } from "./browser.mjs";
 
-let folder, server, browser;
-
-before(async () => {
-  folder = demoIndex();
-  server = await startServer(folder);
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (folder) removeFolder(folder);
-});
+serveDemo();
 
 const FIRST = "Who built on the work of Alice Kober?";
 

@@ -4,22 +4,10 @@ import assert from "node:assert/strict";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { test } from "node:test";
+import { browser, open, removeFolder, serveDemo, server, startServer, violations } from "./browser.mjs";
 
-let folder, server, browser;
-
-before(async () => {
-  folder = demoIndex();
-  server = await startServer(folder);
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (folder) removeFolder(folder);
-});
+serveDemo();
 
 const ASKED = "ask?q=Who+was+Alice+Kober%3F";
 const ENTITY = "entities/alice%20kober";

@@ -1,22 +1,10 @@
 // Edits: an entity is corrected, merged with another one, hidden, and all of it is undone.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { addDocument, demoIndex, open, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { test } from "node:test";
+import { addDocument, browser, open, serveDemo, server, violations } from "./browser.mjs";
 
-let folder, server, browser;
-
-before(async () => {
-  folder = demoIndex();
-  server = await startServer(folder);
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (folder) removeFolder(folder);
-});
+serveDemo();
 
 const view = (name) => `#/workspaces/default/entities/${encodeURIComponent(name)}`;
 const heading = (page, name) => page.locator("h1", { hasText: name }).waitFor();

@@ -4,22 +4,10 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createServer, request } from "node:http";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { TIMEOUT_MS, demoIndex, open, QUIPU, removeFolder, startBrowser, startServer, violations } from "./browser.mjs";
+import { test } from "node:test";
+import { browser, demoIndex, open, QUIPU, removeFolder, serveDemo, server, startServer, TIMEOUT_MS, violations } from "./browser.mjs";
 
-let folder, server, browser;
-
-before(async () => {
-  folder = demoIndex();
-  server = await startServer(folder);
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (folder) removeFolder(folder);
-});
+serveDemo();
 
 test("the keyboard is enough: skip link, question, shortcuts and their list", async () => {
   const page = await open(browser, server.address);

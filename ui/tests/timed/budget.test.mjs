@@ -1,22 +1,10 @@
 // Budgets: what the page asks for and how long it keeps the browser busy before a person can type.
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { demoIndex, mainThread, open, removeFolder, startBrowser, startServer } from "../browser.mjs";
+import { test } from "node:test";
+import { browser, mainThread, open, serveDemo, server } from "../browser.mjs";
 
-let folder, server, browser;
-
-before(async () => {
-  folder = demoIndex();
-  server = await startServer(folder);
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (folder) removeFolder(folder);
-});
+serveDemo();
 
 test("a person can ask after at most 6 requests, none to another host", async () => {
   const page = await open(browser, server.address);

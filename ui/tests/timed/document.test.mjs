@@ -4,22 +4,10 @@ import assert from "node:assert/strict";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { addDocument, demoIndex, mainThread, open, removeFolder, startBrowser, startServer, violations } from "../browser.mjs";
+import { test } from "node:test";
+import { addDocument, browser, mainThread, open, removeFolder, serveDemo, server, startServer, violations } from "../browser.mjs";
 
-let folder, server, browser;
-
-before(async () => {
-  folder = demoIndex();
-  server = await startServer(folder);
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (folder) removeFolder(folder);
-});
+serveDemo();
 
 const add = (id, text) => addDocument(server.address, id, text);
 const view = (id, query = "") => `#/workspaces/default/documents/${encodeURIComponent(id)}${query}`;

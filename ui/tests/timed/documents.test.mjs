@@ -5,24 +5,12 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { demoIndex, open, removeFolder, startBrowser, startModel, startServer, violations } from "../browser.mjs";
+import { test } from "node:test";
+import { browser, demoIndex, folder, open, removeFolder, serveDemo, server, startModel, startServer, violations } from "../browser.mjs";
 
 const VIEW = "#/workspaces/default/documents";
 const ROW = ".rows li";
-let folder, server, browser;
-
-before(async () => {
-  folder = demoIndex();
-  server = await startServer(folder);
-  browser = await startBrowser();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  if (folder) removeFolder(folder);
-});
+serveDemo();
 
 /** A file as Playwright puts it into an input. */
 const file = (name, text) => ({ name, mimeType: "text/markdown", buffer: Buffer.from(text) });
