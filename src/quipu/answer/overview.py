@@ -13,8 +13,9 @@ from quipu.answer.passage_text import PassageText, Span, read_passage
 from quipu.answer.quotation import Quote
 from quipu.answer.quote_sources import DocumentGroup, QuoteSources
 from quipu.answer.sentence_scores import sentence_bounds
-from quipu.answer.text_blocks import BlockKind, is_licence
+from quipu.answer.text_blocks import BlockKind
 from quipu.text.formatting import format_count
+from quipu.text.questions import is_licence
 from quipu.text.words import content_terms_of
 
 MAX_BEGINNING = 350

@@ -26,7 +26,8 @@ from quipu.answer.sentence_scores import (
     score_sentences,
     sentence_bounds,
 )
-from quipu.answer.text_blocks import BlockKind, TextBlock, block_below, ends_sentence, open_fence, rule_below
+from quipu.answer.tables import rule_below
+from quipu.answer.text_blocks import BlockKind, TextBlock, block_below, ends_sentence, open_fence
 from quipu.model.graph import Chunk
 
 MAX_LEAD_CHARS = 200

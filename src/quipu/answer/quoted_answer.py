@@ -5,6 +5,7 @@ makes overviews. Here they become a text with citations. Quotes are numbered fro
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from quipu.answer.answer_input import AnswerDraft, AnswerInput, quotable_passages
 from quipu.answer.list_quotes import MIN_ITEMS
@@ -63,13 +64,27 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
         notes += ("the quotes hold no name of the question",)
     if has_name and evidence >= MIN_EVIDENCE and not only_subject:
         return _draft(
-            [OverviewPart(quote=quote) for quote in quotes], answer_input, is_supported=True, trace_notes=notes
+            [OverviewPart(quote=quote) for quote in _join_rows(quotes)],
+            answer_input,
+            is_supported=True,
+            trace_notes=notes,
         )
     nothing = _nothing_found(query, answer_input)
     if cover < MIN_CLOSE_COVER:
         return AnswerDraft(text=nothing, generator=EXTRACTIVE, trace_notes=notes)
     closest = [OverviewPart(label=f"{nothing} {CLOSEST}"), OverviewPart(quote=quotes[0])]
     return _draft(closest, answer_input, is_supported=False, trace_notes=notes)
+
+
+def _join_rows(quotes: Sequence[Quote]) -> list[Quote]:
+    """Return quotes, of which those that are rows of one table are one, so that its header is shown once."""
+    joined: dict[object, Quote] = {}
+    for index, quote in enumerate(quotes):
+        header = quote.header or quote.spans[0]
+        key = (quote.passage.chunk.id, header) if quote.row and quote.spans[-1] != header else index
+        best = joined.get(key, quote)
+        joined[key] = replace(best, spans=tuple(sorted({*best.spans, *quote.spans})))
+    return list(joined.values())
 
 
 def _hold_only_subject(question: AnalysedQuestion, quotes: Sequence[Quote]) -> bool:

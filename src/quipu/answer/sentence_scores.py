@@ -15,8 +15,8 @@ from functools import lru_cache
 
 from quipu.answer.passage_text import PassageText, Span
 from quipu.answer.question_kind import QuestionKind, QuestionPart
-from quipu.answer.text_blocks import BlockKind, TextBlock, is_licence
-from quipu.text.questions import AnswerType, base_form, irregular_forms, offers_answer
+from quipu.answer.text_blocks import BlockKind, TextBlock
+from quipu.text.questions import AnswerType, base_form, irregular_forms, is_licence, offers_answer
 from quipu.text.sentences import sentence_spans
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS, content_terms_of, fold_accents, stem
@@ -32,6 +32,7 @@ _PIECE = re.compile(r".{1,240}(?:[\s,;，；、。|]|$)|.{1,240}", re.DOTALL)
 _CJK_PUNCTUATION = "，。；？！"  # sentences have it, lists of names do not
 _FUNCTION_CHARACTERS = re.compile("[的了是在和与有被于这那几谁吗呢哪何么多少怎样为用把将就也都从到对又会能]")
 _CAPITALISED = re.compile(r"(?<=[^.!?…»\s*>#] )[\"'«“(`*]*([A-ZА-ЯЁ][^\W\d_]{2,})")
+_FIRST_WORD = re.compile(r"[\W_]*([A-ZА-ЯЁ][^\W\d_]+)(?: [A-ZА-ЯЁ][^\W\d_]+)*")
 _DEFAULT = re.compile(r"\bdefaults?\b|\bout of the box\b|по умолчанию|默认|缺省", re.IGNORECASE)
 _CODE = re.compile(
     r"(?<!\w)(?:[A-Za-z0-9]+(?:[_./:]+[A-Za-z0-9]+)+|[A-Za-z]+-?\d[\w.-]*\w|[a-z]+[A-Z]\w+|-{1,2}[a-z][\w-]*)"
@@ -232,7 +233,7 @@ def score_sentences(
     texts = [_MatchedText(passage, finder) for passage in passages]
     if not finder.terms:
         return []
-    scorer = _Scorer(part, kind, finder.terms, weights)
+    scorer = _Scorer(part, kind, finder, weights)
     bounds = [
         (scorer.block_bound(text, index), place, index)
         for place, text in enumerate(texts)
@@ -269,9 +270,9 @@ class _MatchedText:
 class _Scorer:
     """Scores sentences for one part of a question."""
 
-    def __init__(self, part: QuestionPart, kind: QuestionKind, terms: Sequence[str], weights: ScoreWeights) -> None:
-        self._part, self._kind, self._weights = part, kind, weights
-        weight_by_term = {term: PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in terms}
+    def __init__(self, part: QuestionPart, kind: QuestionKind, finder: WordFinder, weights: ScoreWeights) -> None:
+        self._part, self._kind, self._finder, self._weights = part, kind, finder, weights
+        weight_by_term = {term: PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in finder.terms}
         total = sum(weight_by_term.values())
         self._share_by_term = {term: weight / total for term, weight in weight_by_term.items()}
         self._definition = _definition_pattern(part.term) if part.term else None
@@ -322,8 +323,16 @@ class _Scorer:
         return 0.0
 
     def _names_something(self, sentence: str) -> bool:
-        """Return whether a sentence has a capitalised word inside that the question does not name."""
+        """Return whether a sentence has a capitalised word that the question does not name.
+
+        The first word counts if a word of the question follows: "Tom renewed the certificate".
+        """
         words = self._part.words.casefold()
+        first = _FIRST_WORD.match(sentence)
+        if first and first[1].casefold() not in words and first[1].casefold() not in STOP_WORDS:
+            places = self._finder.find(sentence[first.end() :])
+            if places and len(sentence[first.end() : first.end() + places[0][0]].split()) <= 1:
+                return True
         return any(name.casefold() not in words for name in _CAPITALISED.findall(sentence))
 
     def _is_below_term(self, text: _MatchedText, index: int) -> bool:

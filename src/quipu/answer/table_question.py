@@ -263,6 +263,8 @@ class _QuestionReader:
         span = next((span for operation, span in operations if operation is TableOperation.COUNT), range(0))
         if not kinds or kinds == {TableOperation.COUNT}:
             column = self._counted(span) if kinds else (free[0] if len(free) == 1 else -1)
+            if kinds and column < 0 and self._lists_rows(span):
+                column, free = 0, [*free, 0]
             is_count = bool(kinds) and column in free and not is_number_column(self.table, column)
             operation = TableOperation.COUNT if is_count else TableOperation.VALUE
         elif kinds == {TableOperation.COUNT, TableOperation.SUM}:
@@ -282,6 +284,14 @@ class _QuestionReader:
         """Return the column that "how many" is about: one of names, of which rows are counted, or of numbers."""
         column = self._column_beside(span, is_number=False)
         return self._column_beside(span) if column < 0 else column
+
+    def _lists_rows(self, span: range) -> bool:
+        """Return whether "how many" is about what the table lists by its title alone, "Servers", a name in each row."""
+        following = [place for place in range(span.stop, len(self.words)) if self._says_something(place)][:1]
+        titles = [list(normal_words(line)) for line in self.table.context.splitlines()]
+        names = [name.casefold() for name in self.table.column(0)]
+        is_title = any([self.words[place].normal] in titles for place in following)
+        return is_title and all(names) and len(set(names)) == len(names) and not is_number_column(self.table, 0)
 
     def _measured(self, span: range, free: Sequence[int]) -> int:
         """Return the column that is measured: the one beside the word of the operation, else the only number."""

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from quipu.answer.passage_text import PassageText, Place, Span, join_chunks
-from quipu.answer.text_blocks import CELL_END, BlockKind, is_table_rule
+from quipu.answer.text_blocks import BlockKind, is_table_rule
 from quipu.model.graph import Chunk
 
 MAX_CAPTION_CHARS = 300  # a longer paragraph above a table is no caption
 MAX_NAME_CHARS = 80  # a longer cell of the first row is no name of a column
 MAX_ROWS = 5_000
+_CELL_END = re.compile(r"(?<!\\)\|")
 _ROW_END = re.compile(r"\n\f*")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
 _EMPHASIS = re.compile(r"(\*\*|__|\*|`)(?=\S)(.+?)(?<=\S)\1")
@@ -162,7 +163,13 @@ def _cells(line: str, *, is_enclosed: bool) -> list[str]:
     if is_enclosed:
         line = line.strip().removeprefix("|")
         line = line[:-1] if line.endswith("|") and not line.endswith("\\|") else line
-    return [plain_cell(cell) for cell in CELL_END.split(line)]
+    return [plain_cell(cell) for cell in _CELL_END.split(line)]
+
+
+def rule_below(header: str) -> str:
+    """Return the line that Markdown needs below the header of a table, with as many cells."""
+    n_cells = len(_CELL_END.split(header.strip().strip("|")))
+    return " | ".join(["---"] * n_cells)
 
 
 def plain_cell(cell: str) -> str:

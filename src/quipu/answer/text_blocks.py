@@ -8,12 +8,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
+from itertools import takewhile
+
+from quipu.text.questions import ANSWERED, ASKED, is_licence
 
 MAX_ROWS_OF_SECTION = 30  # of a table, below the row that divides it
 MAX_HEADING_CHARS = 80  # of a line that is a heading only by standing alone
 MAX_TERM_CHARS = 60  # of a line whose explanation is indented below it
 MAX_NUMBERED_HEADING_CHARS = 250  # of a line that begins with the number of a section
 MIN_TEXT_SHARE = 0.25  # of a block with tags: with less it is a badge, a picture or a frame
+MAX_QUESTION_LINES = 6  # of a record: a question and its answer
 MIN_CONTENTS_LINES = 3
 MIN_LETTER_SHARE = 0.45  # of a block that is not code: a text has about 0.8, a drawing 0.1
 
@@ -67,7 +72,6 @@ _ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●]\s+|\(?(?:\d{1,3}|[a-zа-я])[.)�
 _ROW = re.compile(r"\s*\|.*\||[^|]*\S \| \S")
 _PIPED = re.compile(r"\{\{[^{}\n]*\|[^{}\n]*\}\}|`[^`\n]*\|[^`\n]*`")
 _ROW_RULE = re.compile(r"\s*[|+:=\-\s]+$")
-CELL_END = re.compile(r"(?<!\\)\|")
 _COMMAND = re.compile(r"\s*(?:\$ |>>> |#!|sudo |import |from \S+ import |def |class |git |pip |apt )")
 _SYMBOLS = re.compile(r"[{}()\[\];=<>$\\/&#\"'_]")
 _TERMINAL = re.compile(r"[.!?。！？:：;；,，…]['\"»”)\]]*$")
@@ -81,22 +85,11 @@ _TAG = re.compile(
 )
 _CONTENTS = re.compile(r"^\W*\d+(?:\.\d+)+\.?\s+\S|(?:\.{4,}|(?:\. ){4,})\s*\d+$", re.MULTILINE)
 _SECTION_NUMBER = re.compile(r"\d+(?:\.\d+)+\.?\s+[^\W\d_]")
+_BEGINNINGS = (_ITEM, _FENCE, _HASH_HEADING, ASKED)  # of what ends a paragraph
 _DIAGRAM_LANGUAGES = frozenset(("mermaid", "plantuml", "dot", "graphviz"))
 _TEMPLATE = re.compile(
     r"\s*(?:\{%|\{\{|<!--|:\w+:(?:\s|$)|---\s*$|\.\. (?:_|toctree|contents|image|figure|include|raw|currentmodule|meta"
     r"|code-block|sourcecode|version\w+|deprecated))"
-)
-# Each licence has one of these; to look for them takes far less time than the pattern.
-_LICENCE_WORDS = (
-    *("copyright", "©", "rights", "licen", "permission", "warranty", "gutenberg", "redistribut"),
-    *("лиценз", "права", "版权", "许可证"),
-)
-_LICENCE = re.compile(
-    r"\bcopyright\b|©|\ball rights reserved\b|\blicen[sc]ed under\b|\bpermission is hereby granted\b"
-    r"|\bwithout warranty\b|\bproject gutenberg\b|\bspdx-license|\b(?:freely|may be) (?:re)?distribut"
-    r"|\bвсе права защищены\b|版权所有|许可证发布"
-    r"|\bлицензи\w+ (?:gnu|mit|apache|bsd)\b",
-    re.IGNORECASE,
 )
 
 
@@ -130,33 +123,18 @@ def ends_sentence(text: str) -> bool:
     return _TERMINAL.search(text) is not None
 
 
-def rule_below(header: str) -> str:
-    """Return the line that Markdown needs below the header of a table, with as many cells."""
-    n_cells = len(CELL_END.split(header.strip().strip("|")))
-    return " | ".join(["---"] * n_cells)
-
-
 def block_below(blocks: Sequence[TextBlock], below: int, chosen: int) -> int:
     """Return the index of the block that may follow in the quote, 0 for none: a heading begins another subject."""
     following = below + 1
-    if following == len(blocks):
+    if following == len(blocks) or blocks[following].kind is BlockKind.LICENCE:
         return 0
-    if blocks[following].kind is BlockKind.LICENCE:
-        return 0
-    is_other_subject = blocks[following].kind is BlockKind.HEADING and following > chosen + 1
-    is_after_text = blocks[following].kind is BlockKind.HEADING and blocks[chosen].kind is not BlockKind.HEADING
-    return 0 if is_other_subject or is_after_text else following
+    is_part_of_heading = blocks[chosen].kind is BlockKind.HEADING and following == chosen + 1
+    return 0 if blocks[following].kind is BlockKind.HEADING and not is_part_of_heading else following
 
 
 def is_table_rule(line: str) -> bool:
     """Return whether a line is the rule below the header of a table in Markdown."""
     return "-" in line and _ROW_RULE.fullmatch(line) is not None
-
-
-def is_licence(text: str) -> bool:
-    """Return whether a text is about copyright or the terms of a licence."""
-    lowered = text.lower()
-    return any(word in lowered for word in _LICENCE_WORDS) and _LICENCE.search(text) is not None
 
 
 def _lines(text: str) -> list[_TextLine]:
@@ -195,6 +173,8 @@ def _block_at(lines: list[_TextLine], place: int) -> tuple[int, BlockKind]:
         return n_lines, BlockKind.NOISE if fence[2].lower() in _DIAGRAM_LANGUAGES else BlockKind.CODE
     if _HASH_HEADING.match(line.text):
         return 1, BlockKind.HEADING
+    if n_lines := _n_lines_of_question(lines, place):
+        return n_lines, BlockKind.HEADING
     following = lines[place + 1].text if place + 1 < len(lines) else ""
     if _RULE.fullmatch(line.text):
         is_overline = place + 2 < len(lines) and following and lines[place + 2].text.strip() == line.text.strip()
@@ -204,6 +184,15 @@ def _block_at(lines: list[_TextLine], place: int) -> tuple[int, BlockKind]:
     if _is_row(line.text):
         return 1, BlockKind.NOISE if _ROW_RULE.fullmatch(line.text) else BlockKind.ROW
     return _n_lines_of_text(lines, place), BlockKind.ITEM if _ITEM.match(line.text) else BlockKind.PARAGRAPH
+
+
+def _n_lines_of_question(lines: list[_TextLine], place: int) -> int:
+    """Return how many lines the question of a record has ("Q: …", then "A: …"), 0 where no answer follows it."""
+    if ASKED.match(lines[place].text):
+        for end in range(place + 1, min(place + 1 + MAX_QUESTION_LINES, len(lines))):
+            if ANSWERED.match(lines[end].text):
+                return sum(bool(line.text) for line in lines[place:end])
+    return 0
 
 
 def _is_row(line: str) -> bool:
@@ -236,7 +225,7 @@ def _n_lines_of_text(lines: list[_TextLine], place: int) -> int:
         line = lines[end]
         is_wrapped = place == 0 and len(first.text) > MAX_TERM_CHARS  # the passage begins in the middle of a paragraph
         is_term = end == place + 1 and not is_item and not is_wrapped and line.indent >= first.indent + 2
-        starts_other = _is_row(line.text) or any(pattern.match(line.text) for pattern in (_ITEM, _FENCE, _HASH_HEADING))
+        starts_other = _is_row(line.text) or any(pattern.match(line.text) for pattern in _BEGINNINGS)
         if not line.text or starts_other or is_term or _RULE.fullmatch(line.text) or line.indent + 2 <= first.indent:
             return end - place
     return len(lines) - place
@@ -336,22 +325,45 @@ def _as_heading(text: str, blocks: list[TextBlock], place: int) -> TextBlock:
 
 def _linked(text: str, blocks: list[TextBlock]) -> Iterator[TextBlock]:
     """Yield the blocks with the index of their heading and of the block that introduces them."""
-    heading = -1
+    above: list[tuple[str, int]] = []  # the headings that the next block is under, by their marks, outermost first
     outer: list[int] = []  # blocks that less indented blocks below may close
     first_by_kind = {BlockKind.ITEM: 0, BlockKind.ROW: 0}  # where a run of the kind and of noise begins
     for place, block in enumerate(blocks):
         while outer and blocks[outer[-1]].indent >= block.indent:
             outer.pop()
         first = first_by_kind.get(block.kind, place)
+        mark = ""
+        if block.kind is BlockKind.HEADING:
+            mark = _level_mark(text[block.start : block.end])
+            above = list(takewhile(partial(_is_outer, mark), above))
+        heading = above[-1][1] if above else -1
         yield replace(block, heading=heading, lead=_lead_of(text, blocks, place, first, outer[-1] if outer else -1))
         for kind in first_by_kind:
             if block.kind not in (kind, BlockKind.NOISE):
                 first_by_kind[kind] = place + 1
         if block.kind is BlockKind.HEADING:
-            heading = place
+            above.append((mark, place))
             outer.clear()
         elif block.kind is not BlockKind.NOISE:
             outer.append(place)
+
+
+def _level_mark(heading: str) -> str:
+    """Return what shows the level of a heading: "##" before it, or the rule below it; "" where nothing does."""
+    if _HASH_HEADING.match(heading):
+        return heading.split(maxsplit=1)[0]
+    *above, last = heading.split("\n")
+    return f"{len(above)} {last.strip()[0]}" if above and _RULE.fullmatch(last) else ""
+
+
+def _is_outer(mark: str, heading: tuple[str, int]) -> bool:
+    """Return whether a heading stays above when one with `mark` begins.
+
+    Fewer "#" are a higher level. Rules have no order of their own: the one that was used first is the higher level.
+    """
+    outer = heading[0]
+    is_counted = outer[:1] in ("#", "=") and outer[0] == mark[:1]
+    return len(outer) < len(mark) if is_counted else outer != mark
 
 
 def _is_section(row: str) -> bool:

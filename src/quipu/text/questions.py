@@ -1,6 +1,7 @@
 """Questions: the type of answer that a question expects, by its words (English, Russian, Chinese).
 
-Also the irregular forms in which its English words may stand in an answer.
+Also the irregular forms in which its English words may stand in an answer, the marks of questions and answers in a
+list of both, and what is quoted only for a question about it: licences.
 """
 
 import re
@@ -92,7 +93,24 @@ _LITERAL = re.compile(
     r"|(?<![\w.-])(?P<identifier>\w+_\w+|[a-z]+[A-Z][A-Za-z]*\(\)|[A-Z]{1,6}-?\d{3,})(?![\w-])",
     re.ASCII,
 )
+# The marks of a question and of its answer, at the beginning of a line, in a list of both: "Q: …" and "A: …".
+_MARK = r"\s*[*_]{{0,2}}(?:(?:{words})\s*\d{{0,3}}\s*[.:：)]|(?:{letters})\s*\d{{0,3}}[:：])[*_]{{0,2}}\s*\S"
+ASKED = re.compile(_MARK.format(words="Q|Question|Вопрос|Frage|问题?|問題?", letters="В|F|P"))
+ANSWERED = re.compile(_MARK.format(words="A|Answer|Ответ|Antwort|答案?|回答", letters="О|R"))
 _END = re.compile(r"[\s?？!！.。…]+$")
+
+# Each licence has one of these; to look for them takes far less time than the pattern.
+_LICENCE_WORDS = (
+    *("copyright", "©", "rights", "licen", "permission", "warranty", "gutenberg", "redistribut"),
+    *("лиценз", "права", "版权", "许可证"),
+)
+_LICENCE = re.compile(
+    r"\bcopyright\b|©|\ball rights reserved\b|\blicen[sc]ed under\b|\bpermission is hereby granted\b"
+    r"|\bwithout warranty\b|\bproject gutenberg\b|\bspdx-license|\b(?:freely|may be) (?:re)?distribut"
+    r"|\bвсе права защищены\b|版权所有|许可证发布"
+    r"|\bлицензи\w+ (?:gnu|mit|apache|bsd)\b",
+    re.IGNORECASE,
+)
 
 _MONTHS = (
     "january|february|march|april|june|july|august|september|october|november|december|"
@@ -111,6 +129,12 @@ _ANSWER_PATTERNS = {AnswerType.TIME: _TIME, AnswerType.NUMBER: _NUMBER}
 def asks_for_overview(question: str) -> bool:
     """Return whether a question asks what a document or all documents are about."""
     return bool(_OVERVIEW.search(_END.sub("", " ".join(question.split()))))
+
+
+def is_licence(text: str) -> bool:
+    """Return whether a text is about copyright or the terms of a licence."""
+    lowered = text.lower()
+    return any(word in lowered for word in _LICENCE_WORDS) and _LICENCE.search(text) is not None
 
 
 def find_literal(question: str) -> str:

@@ -349,3 +349,24 @@ def test_what_introduces_a_list_begins_with_a_sentence() -> None:
     shown = _shown(_quotes("Which cities did the caravan pass?", passage_text(text))[0])
     assert shown.startswith(("The wind", "A caravan"))
     assert "- Aleppo\n- Basra\n- Cairo" in shown
+
+
+def test_who_did_something_is_a_name_before_the_word_for_it() -> None:
+    text = f"The wells are dug every year.\n\n{FILLER}\n\nNobody knew why. Dara dug the wells by hand."
+    quote = _quotes("Who dug the wells?", passage_text(text))[0]
+    assert quote.passage.text[slice(*quote.mark)] == "Dara dug the wells by hand."
+
+
+def test_of_questions_with_their_answers_only_those_that_match_are_quoted() -> None:
+    records = passage_text(
+        "# Caravans\n\nQ: What does a camel drink?\nA: Water, a hundred litres at once.\n\n"
+        "Q: How do I tie the salt?\nA: Twice around the saddle.\nQ: May I sleep on the way?\nA: Only at the wells."
+    )
+    quotes = _quotes("How is the salt tied?", records)
+    assert [quote.text for quote in quotes] == ["# Caravans\nQ: How do I tie the salt?\nA: Twice around the saddle."]
+
+
+def test_a_quote_below_a_heading_names_the_section_and_not_the_subject_before() -> None:
+    text = f"## Loading\n\n### Which animals kneel?\n\n{FILLER}\n\n### How much salt does a camel carry?\n\nTwo slabs."
+    quote = _quotes("How much salt can a camel carry?", passage_text(text))[0]
+    assert quote.text == "## Loading\n### How much salt does a camel carry?\n\nTwo slabs."

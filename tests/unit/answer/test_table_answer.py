@@ -94,6 +94,7 @@ def _answer_of(
         ),
         (PEAKS, "How high is Monte Rosa?", "Height (m) (Peak = Monte Rosa): 4,634"),
         (PEAKS, "For which peak is the area the smallest?", "Lowest Area: 12 · Peak: Eiger"),
+        (f"# Mountains\n\n{PEAKS}", "How many mountains are in Italy?", "Rows (Country = Italy): 2"),
     ],
 )
 def test_a_question_with_one_reading_is_computed(text: str, question: str, answer: str) -> None:
@@ -118,6 +119,9 @@ def test_a_question_with_one_reading_is_computed(text: str, question: str, answe
         (SALES, "How many products are there?"),  # in the shop, or in the table?
         (SALES, "Why is the price of a desk so high?"),
         (SALES, "What is the median price?"),
+        (SALES, "How many shops are in the North?"),  # the table is about one
+        (f"# Mountains and valleys\n\n{PEAKS}", "How many mountains are in Italy?"),
+        (f"# Visits\n\n{SALES}", "How many visits in the North?"),  # regions, not visits, are named in each row
         (SALES, "What is the difference in price between desk and chair?"),
         (YEARS, "What was the average in 2020?"),  # of tickets and grants?
         (YEARS, "What was the total of grants from 2019 to 2020?"),

@@ -125,3 +125,34 @@ def test_a_list_of_links_that_a_line_announces_is_a_list_and_any_other_is_a_menu
 def test_a_pipe_inside_code_or_a_template_makes_no_row(line: str) -> None:
     assert [block.kind for block in read_blocks(f"{line} The caravan leaves in spring.")] == [BlockKind.PARAGRAPH]
     assert [block.kind for block in read_blocks(f"| {line} | 12 |")] == [BlockKind.ROW]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# A\n\na.\n\n## B\n\nb.\n\n### C\n\nc.\n\n### D\n\nd.\n\n## E\n\ne.",
+        "A\n=====\n\na.\n\nB\n-----\n\nb.\n\nC\n~~~~~\n\nc.\n\nD\n~~~~~\n\nd.\n\nE\n-----\n\ne.",
+    ],
+)
+def test_a_heading_is_under_the_one_above_of_a_higher_level(text: str) -> None:
+    blocks = read_blocks(text)
+    name = {index: text[block.start : block.end].strip("# ")[0] for index, block in enumerate(blocks)}
+    above = {name[index]: name.get(block.heading, "") for index, block in enumerate(blocks)}
+    assert above == {"A": "", "a": "A", "B": "A", "b": "B", "C": "B", "c": "C", "D": "B", "d": "D", "E": "A", "e": "E"}
+
+
+@pytest.mark.parametrize(
+    ("text", "questions"),
+    [
+        ("Q: Do camels swim?\nA: Yes.\n\nQ: Do they fly?\nA: No.", ["Q: Do camels swim?", "Q: Do they fly?"]),
+        ("Q: Do camels swim?\nA: Yes.\nQ: Do they\nfly?\nA: No.", ["Q: Do camels swim?", "Q: Do they\nfly?"]),
+        ("**Q1.** Do camels swim?\n\n**A1.** Yes, they do.", ["**Q1.** Do camels swim?"]),
+        ("Вопрос: Плавают ли они?\nОтвет: Да.", ["Вопрос: Плавают ли они?"]),
+        ("问：骆驼会游泳吗？\n答：会。", ["问：骆驼会游泳吗？"]),
+        ("Q: a question that nobody answers.", []),
+        ("F: the force, in newtons. A: the area.", []),
+    ],
+)
+def test_a_question_with_its_answer_below_is_a_heading(text: str, questions: list[str]) -> None:
+    headings = [block for block in read_blocks(text) if block.kind is BlockKind.HEADING]
+    assert [text[block.start : block.end].rstrip() for block in headings] == questions

@@ -68,6 +68,15 @@ async def test_the_number_of_a_quote_that_ends_in_a_table_is_no_cell_of_it(libra
     assert answer.text.endswith("| salt | 4 kg |\n\n[1]")
 
 
+async def test_rows_of_one_table_are_quoted_below_one_header(library: Library) -> None:
+    rows = [f"| {name} | {place} |" for name, place in zip("ABCDEF", ["Genoa", "Venice"] * 3, strict=True)]
+    text = "\n".join(["| merchant | lives in |", "|---|---|", *rows])
+    await library.publish(page("Merchants of Italy", text, names={"Genoa": "Location", "Venice": "Location"}))
+    answer = await _ask(library, Query(text="Who lives in Venice?"))
+    assert answer.text == "\n".join(["| merchant | lives in |", "--- | ---", rows[1], rows[3], rows[5], "", "[1]"])
+    assert {citation.number for citation in answer.citations} == {1}
+
+
 @pytest.mark.parametrize(
     ("question", "is_supported"),
     [
