@@ -58,3 +58,13 @@ def test_a_number_that_leads_to_several_documents_has_a_line_for_each() -> None:
     out = _drawn(replace(ANSWER, citations=(CITATION, other, again)))
     assert "[1] Alice Kober — kober.md, chars 0-9; 40-50" in out
     assert "[1] Michael Ventris — ventris.md, chars 20-30" in out
+
+
+def test_lines_that_a_document_wraps_are_wrapped_by_the_terminal_instead() -> None:
+    text = "The caravan left Tabriz before the sun had risen above\n  the walls, and came back. [1]\n\nNobody knew."
+    start = text.index("above\n")
+    answer = replace(ANSWER, text=text, statements=(), highlights=((start, start + 11),))
+    out = _drawn(answer)
+    assert "the sun had risen above the walls, and came back. [1]  " in out
+    assert "Nobody knew." in out.split("[1]")[1]
+    assert "\x1b[1mabove\x1b[0m \x1b[1mthe\x1b[0m" in _drawn(answer, is_styled=True)
