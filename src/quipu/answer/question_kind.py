@@ -96,7 +96,7 @@ _HOW_TO = _any_of(
     r"\b(?:which|what) (?:\w+ )?(?:commands?|options?|flags?|switch(?:es)?|functions?|methods?)\b",
     r"\bwhat (?:should|must|do) (?:i|you|we|one) (?:do|use|run|type)\b",
     r"\b(?:как|каким образом) (?:\w+ )?\w+(?:ть|ться|ти|тись|чь|чься)\b",
-    r"\bкак(?:ой|ая|ую|ою) (?:команд|опци|ключ|функци)\w*",
+    r"\bкак(?:ой|ая|ую|ою) (?:команд[аоуы]|опци|ключ(?!ев)|функци)\w*",
     "怎么|怎样|如何|用?(?:什么|哪个|哪条)命令",
 )
 _LIST = _any_of(
@@ -166,7 +166,8 @@ _PAIR = re.compile(
 _ASKING_WORDS = re.compile(
     r"\b(?:differences?|differ(?:ent)?|compared?|comparison|better|commands?|"
     r"kinds?|types?|sorts?|main|purpose|meaning|mean|stands? for|there|exist|exactly|"
-    r"отлича\w+|разниц\w+|различи\w+|сравн\w+|команд\w+|вид\w*|тип\w*|существу\w+)\b|区别|不同|差别|差异|几种|哪几种|什么命令",
+    r"отлича\w+|разниц\w+|различи\w+|сравн\w+|команд(?:[аеуы]|о[йю]|ам|ами|ах)?|(?:вид|тип)(?:[аеуы]|о[вм]|ам|ами|ах)?|"
+    r"существу\w+)\b|区别|不同|差别|差异|几种|哪几种|什么命令",
     re.IGNORECASE,
 )
 _ASKING_FOR_TERM = re.compile(

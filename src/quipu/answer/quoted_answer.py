@@ -6,6 +6,7 @@ makes overviews. Here they become a text with citations. Quotes are numbered fro
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from quipu.answer.answer_input import AnswerDraft, AnswerInput, quotable_passages
 from quipu.answer.list_quotes import MIN_ITEMS
@@ -64,7 +65,7 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
         notes += ("the quotes hold no name of the question",)
     if has_name and evidence >= MIN_EVIDENCE and not only_subject:
         return _draft(
-            [OverviewPart(quote=quote) for quote in _join_rows(quotes)],
+            [OverviewPart(quote=quote) for quote in _without_repeats(quotes)],
             answer_input,
             is_supported=True,
             trace_notes=notes,
@@ -76,8 +77,20 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
     return _draft(closest, answer_input, is_supported=False, trace_notes=notes)
 
 
+def _without_repeats(quotes: Sequence[Quote]) -> list[Quote]:
+    """Return quotes so that nothing is shown twice: rows of a table are one quote, a heading stands over the first."""
+    joined = _join_rows(quotes)
+    unrepeated = joined[:1]
+    for before, quote in pairwise(joined):
+        start = quote.spans[0]
+        is_below_same = before.passage.chunk.id == quote.passage.chunk.id and before.spans[0] == start != quote.mark
+        is_repeated = is_below_same and len(quote.spans) > 1 and not quote.row
+        unrepeated.append(replace(quote, spans=quote.spans[1:]) if is_repeated else quote)
+    return unrepeated
+
+
 def _join_rows(quotes: Sequence[Quote]) -> list[Quote]:
-    """Return quotes, of which those that are rows of one table are one, so that its header is shown once."""
+    """Return quotes, of which those that are rows of one table are one."""
     joined: dict[object, Quote] = {}
     for index, quote in enumerate(quotes):
         header = quote.header or quote.spans[0]

@@ -84,3 +84,18 @@ def test_a_clause_that_says_little_alone_gets_the_words_of_the_first() -> None:
 def test_words_that_only_ask_are_not_searched_for() -> None:
     (part,) = analyse_question("Which command starts the server?").parts
     assert part.words.split() == ["Which", "starts", "the", "server"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Кто отвечает за командировки?", "командировки"),
+        ("Где хранятся видео?", "видео"),
+        ("Кто работает в типографии?", "типографии"),
+        ("Какой командир вёл отряд?", "командир"),
+    ],
+)
+def test_words_that_only_begin_like_those_that_ask_are_searched_for(text: str, words: str) -> None:
+    analysed = analyse_question(text)
+    assert words in analysed.parts[0].words
+    assert analysed.kind is QuestionKind.FACT

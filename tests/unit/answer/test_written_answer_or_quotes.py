@@ -77,6 +77,14 @@ async def test_rows_of_one_table_are_quoted_below_one_header(library: Library) -
     assert {citation.number for citation in answer.citations} == {1}
 
 
+async def test_the_heading_of_a_section_stands_over_its_first_quote_only(library: Library) -> None:
+    records = "\n\n".join(f"Q: Which salt does the {animal} carry?\nA: {animal} salt." for animal in ("camel", "horse"))
+    await library.publish(page("Salt", f"## Loading\n\n{records}", names={"Salt": "Artifact"}))
+    answer = await _ask(library, Query(text="Which salt is carried?"))
+    assert answer.text.count("## Loading") == 1
+    assert [citation.number for citation in answer.citations] == [1, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("question", "is_supported"),
     [
