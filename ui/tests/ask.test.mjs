@@ -47,8 +47,21 @@ test("a number in brackets that a quote contains is no citation", async () => {
   await answer.first().waitFor();
   assert.match(await answer.first().textContent(), /Samarkand \[1\] was known for its cobalt \[2\]\. 1\s*$/);
   assert.equal(await answer.first().locator("a.citation").count(), 1);
-  await fetch(`${server.address}/api/v1/workspaces/default/documents/glazing.md`, { method: "DELETE" });
   assert.deepEqual(page.problems, []);
+  await fetch(`${server.address}/api/v1/workspaces/default/documents/glazing.md`, { method: "DELETE" });
+});
+
+test("a quote is one source, and its number leads to what answers, not to the header of the table", async () => {
+  const text = "# Kilns\n\n| kiln | city |\n|---|---|\n| Azure | Samarkand |\n| Ochre | Bukhara |\n";
+  await addDocument(server.address, "kilns.md", text);
+  const page = await open(browser, server.address, `#/workspaces/default/ask?q=${encodeURIComponent("Which city has the kiln Azure?")}`);
+  await page.waitForSelector(".sources");
+  assert.deepEqual(await page.locator(".sources li a").allTextContents(), ["Kilns"]);
+  await page.click("a.citation");
+  await page.waitForSelector("mark.cited");
+  assert.match(await page.locator("mark.cited").allTextContents().then((pieces) => pieces.join(" ")), /Azure.*Samarkand/);
+  assert.deepEqual(page.problems, []);
+  await fetch(`${server.address}/api/v1/workspaces/default/documents/kilns.md`, { method: "DELETE" });
 });
 
 test("code that answers is marked within its fences", async () => {
@@ -61,8 +74,8 @@ test("code that answers is marked within its fences", async () => {
   await page.goto(`${server.address}/#/workspaces/default/documents/kilnctl.md?start=${text.indexOf("```sh")}&end=${text.length - 18}`);
   await page.waitForSelector("pre mark.cited");
   assert.equal(await page.textContent("pre mark.cited"), "kilnctl fire --degrees 900");
-  await fetch(`${server.address}/api/v1/workspaces/default/documents/kilnctl.md`, { method: "DELETE" });
   assert.deepEqual(page.problems, []);
+  await fetch(`${server.address}/api/v1/workspaces/default/documents/kilnctl.md`, { method: "DELETE" });
 });
 
 test("an answer is copied with its sources", async () => {

@@ -44,13 +44,14 @@ export function WholeAnswer({ answer, question }: { answer: Answer; question: st
 /** The text of an answer with its citations, notes and sources. */
 export function AnswerText({ answer, question }: { answer: Answer; question?: string }) {
   const spans = useMemo(() => spansOf(answer), [answer, language.value]);
-  const citation = useMemo<CitationElement>(() => (number) => citationLink(answer.citations, number), [answer]);
-  const notes = [...answer.notes, ...answer.trace.stale];
   const isQuoted = answer.generator === "extractive"; // the answer then shows each quote itself
+  const citations = useMemo(() => (isQuoted ? mainCitations(answer.citations) : answer.citations), [answer]);
+  const citation = useMemo<CitationElement>(() => (number) => citationLink(citations, number), [citations]);
+  const notes = [...answer.notes, ...answer.trace.stale];
   const text = <Markdown text={answer.text} spans={spans} citation={citation} />;
   return (
     <>
-      <Peeks citations={answer.citations}>
+      <Peeks citations={citations}>
         {answer.is_supported ? (
           text
         ) : (
@@ -62,7 +63,7 @@ export function AnswerText({ answer, question }: { answer: Answer; question?: st
       </Peeks>
       <Notes notes={[...unsupportedNotes(answer), ...notes]} />
       {!answer.is_supported && question && <NearMisses question={question} strategy={answer.trace.strategy} />}
-      <Sources citations={answer.citations} withQuotes={!isQuoted} />
+      <Sources citations={citations} withQuotes={!isQuoted} />
       <Cost answer={answer} question={question} />
     </>
   );
@@ -101,6 +102,16 @@ function spansOf(answer: Answer): Span[] {
     }));
   const marks = answer.citation_marks.map(([start, end]) => ({ start: offset(start), end: offset(end), kind: "citation" as const }));
   return [...highlights, ...unsupported, ...marks];
+}
+
+/** Return one citation for each number and document, the longest: the others are the heading or the header above it. */
+function mainCitations(citations: Citation[]): Citation[] {
+  const longest = new Map<string, Citation>();
+  for (const citation of citations) {
+    const key = `${citation.number} ${citation.document_id}`;
+    if (citation.quote.length > (longest.get(key)?.quote.length ?? 0)) longest.set(key, citation);
+  }
+  return [...longest.values()];
 }
 
 /** Return the address of the cited characters in their document. */
@@ -237,7 +248,7 @@ function Cost({ answer, question }: { answer: Answer; question?: string }) {
 
 /** Return an answer with its sources as Markdown, to be pasted elsewhere. */
 function withSources({ text, citations }: Answer): string {
-  const sources = citations.map(({ number, title, document_id, page }) => `[${number}] ${title || document_id} (${document_id}${page === null ? "" : `, ${t("page", { n: page })}`})`);
+  const sources = mainCitations(citations).map(({ number, title, document_id, page }) => `[${number}] ${title || document_id} (${document_id}${page === null ? "" : `, ${t("page", { n: page })}`})`);
   return [text, ...(sources.length ? [sources.join("\n")] : [])].join("\n\n");
 }
 
