@@ -11,13 +11,17 @@ from itertools import pairwise
 from quipu.answer.answer_input import AnswerDraft, AnswerInput, quotable_passages
 from quipu.answer.list_quotes import MIN_ITEMS
 from quipu.answer.overview import OverviewPart, overview_parts
+from quipu.answer.passage_text import Span
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind
 from quipu.answer.quotation import Quote, choose_quotes
 from quipu.answer.quote_sources import QuoteSources
+from quipu.answer.sentence_scores import sentence_bounds
 from quipu.answer.table_answer import TableAnswer, compute_table_answer
+from quipu.answer.text_blocks import BlockKind
 from quipu.model.answer import Citation
 from quipu.model.query import Filter, Query
 from quipu.text.formatting import format_count
+from quipu.text.questions import ANSWERED, ASKED
 from quipu.text.words import content_terms_of
 
 EXTRACTIVE = "extractive"
@@ -96,7 +100,8 @@ def _join_rows(quotes: Sequence[Quote]) -> list[Quote]:
         header = quote.header or quote.spans[0]
         key = (quote.passage.chunk.id, header) if quote.row and quote.spans[-1] != header else index
         best = joined.get(key, quote)
-        joined[key] = replace(best, spans=tuple(sorted({*best.spans, *quote.spans})))
+        mark = min(best.mark[0], quote.mark[0]), max(best.mark[1], quote.mark[1])
+        joined[key] = replace(best, spans=tuple(sorted({*best.spans, *quote.spans})), mark=mark)
     return list(joined.values())
 
 
@@ -134,7 +139,7 @@ def _draft(
         text += "\n" * bool(part.label)
         number += 1
         highlights += _highlights(part.quote, len(text))
-        markdown = "".join(piece for piece, _ in part.quote.shown_pieces())
+        markdown = "".join(piece for piece, _ in _pieces(part.quote))
         text += f"{markdown}{_before_number(part.quote, markdown)}"
         mark = f"[{number}]"
         marks.append((len(text), len(text) + len(mark)))
@@ -160,10 +165,36 @@ def _before_number(quote: Quote, markdown: str) -> str:
     return "\n" if markdown.rstrip().endswith(("```", "~~~")) else " "
 
 
-def _highlights(quote: Quote, offset: int) -> Iterator[tuple[int, int]]:
-    """Yield where the best sentence of a quote stands in an answer in which the quote begins at `offset`."""
+def _pieces(quote: Quote) -> Iterator[tuple[str, int]]:
+    """Yield the pieces of a quote as it is shown; in Markdown, two spaces keep "A:" on a line of its own below "Q:"."""
     for piece, start in quote.shown_pieces():
-        first, last = max(start, quote.mark[0]), min(start + len(piece), quote.mark[1])
+        end = piece.find("\n") if start >= 0 and ASKED.match(piece) else -1
+        if end > 0 and ANSWERED.match(piece, end + 1):
+            yield from ((piece[:end], start), ("  ", -1), (piece[end:], start + end))
+        else:
+            yield piece, start
+
+
+def _answering(quote: Quote) -> Span:
+    """Return the best sentence of a quote; if that is a heading, the first sentence or the code below it."""
+    blocks = quote.passage.blocks
+    place = next((n for n, block in enumerate(blocks) if block.start <= quote.mark[0] < block.end), -1)
+    if place < 0 or blocks[place].kind is not BlockKind.HEADING:
+        return quote.mark
+    below = next(
+        (block for block in blocks[place + 1 :] if block.kind not in (BlockKind.HEADING, BlockKind.NOISE)), None
+    )
+    if below is None or below.start >= quote.spans[-1][1] or below.kind not in (BlockKind.PARAGRAPH, BlockKind.CODE):
+        return quote.mark
+    is_code = below.kind is BlockKind.CODE
+    return (below.start, below.end) if is_code else next(sentence_bounds(quote.passage.text, below))
+
+
+def _highlights(quote: Quote, offset: int) -> Iterator[tuple[int, int]]:
+    """Yield where what answers in a quote stands in an answer in which the quote begins at `offset`."""
+    mark = _answering(quote)
+    for piece, start in _pieces(quote):
+        first, last = max(start, mark[0]), min(start + len(piece), mark[1])
         if start >= 0 and first < last:
             yield offset + first - start, offset + last - start
         offset += len(piece)

@@ -75,6 +75,22 @@ async def test_rows_of_one_table_are_quoted_below_one_header(library: Library) -
     answer = await _ask(library, Query(text="Who lives in Venice?"))
     assert answer.text == "\n".join(["| merchant | lives in |", "--- | ---", rows[1], rows[3], rows[5], "", "[1]"])
     assert {citation.number for citation in answer.citations} == {1}
+    assert [answer.text[start:end] for start, end in answer.highlights] == [rows[1], rows[3], rows[5]]
+
+
+@pytest.mark.parametrize(
+    ("below", "marked"),
+    [
+        ("It kneels first. Then it is loaded.", "It kneels first."),
+        ("```sh\nkneel --first\n```", "```sh\nkneel --first\n```"),
+        ("- It kneels.\n- It is loaded.\n- It gets up.", "## How is a camel loaded?"),
+    ],
+)
+async def test_below_a_heading_that_asks_what_answers_is_marked(library: Library, below: str, marked: str) -> None:
+    text = f"# Camels\n\n## How is a camel loaded?\n\n{below}"
+    await library.publish(page("Camels", text, names={"Camels": "Animal"}))
+    answer = await _ask(library, Query(text="How is a camel loaded?"))
+    assert answer.text[slice(*answer.highlights[0])] == marked
 
 
 async def test_the_heading_of_a_section_stands_over_its_first_quote_only(library: Library) -> None:
@@ -82,6 +98,8 @@ async def test_the_heading_of_a_section_stands_over_its_first_quote_only(library
     await library.publish(page("Salt", f"## Loading\n\n{records}", names={"Salt": "Artifact"}))
     answer = await _ask(library, Query(text="Which salt is carried?"))
     assert answer.text.count("## Loading") == 1
+    assert "Q: Which salt does the camel carry?  \nA: camel salt. [1]" in answer.text  # a break of Markdown
+    assert [answer.text[start:end] for start, end in answer.highlights] == ["A: camel salt.", "A: horse salt."]
     assert [citation.number for citation in answer.citations] == [1, 1, 2]
 
 
