@@ -30,7 +30,14 @@ from quipu.parse.pdf_layout import (
     body_size,
     paragraphs,
 )
-from quipu.parse.pictures import PICTURE_MARK, are_pictures_read, page_reading, picture_text, with_picture
+from quipu.parse.pictures import (
+    PICTURE_MARK,
+    are_pictures_read,
+    leave_out_pictures,
+    page_reading,
+    picture_text,
+    with_picture,
+)
 from quipu.parse.recognition import RecognisedPage, Recognition, page_ranges, recognise
 from quipu.parse.sandbox import SandboxFailure, run_sandboxed
 
@@ -137,6 +144,7 @@ def _read(source: SourceDocument) -> _PdfContent:
             if what
             else damaged_document(name, fields.get("detail", reason))
         )
+    leave_out_pictures(fields["n_left_out"])
     return _PdfContent(
         pages=[
             _lines(lines, fields["tables"][index], fields["pictures"].get(str(index), ()))

@@ -23,11 +23,15 @@ _PAPER = 0.95  # of the width and height of a page: an area this large is its ba
 
 
 class PictureRenderer:
-    """Renders the pictures of pages, and whole pages, as PNG; `by_page` and `whole` have them by the page from 0."""
+    """Renders the pictures of pages, and whole pages, as PNG; `by_page` and `whole` have them by the page from 0.
+
+    `n_left_out` are too many for a page, or too large together.
+    """
 
     def __init__(self, pages: str) -> None:
         self.by_page: dict[int, list[RawPicture]] = {}
         self.whole: dict[int, str] = {}
+        self.n_left_out = 0
         self._pages = pages
         self._n_bytes = 0
 
@@ -35,9 +39,12 @@ class PictureRenderer:
         """Render what is wanted of a page: the whole page, or its pictures."""
         width, height = page.get_size()
         if self._pages == "all" or (self._pages == "scans" and is_scan):
-            self.whole[index] = self._png(page, (0.0, 0.0, width, height), _MAX_SIDE / max(width, height, 1.0))
+            if whole := self._png(page, (0.0, 0.0, width, height), _MAX_SIDE / max(width, height, 1.0)):
+                self.whole[index] = whole
         elif not is_scan:
-            pictures = [(self._png(page, box), n_lines_above(lines, box)) for box in picture_boxes(page)]
+            boxes = picture_boxes(page)
+            self.n_left_out += max(0, len(boxes) - _MAX_PICTURES)
+            pictures = [(self._png(page, box), n_lines_above(lines, box)) for box in boxes[:_MAX_PICTURES]]
             self.by_page[index] = [picture for picture in pictures if picture[0]]
 
     def _png(self, page: pypdfium2.PdfPage, box: _Box, scale: float = _PICTURE_SCALE) -> str:
@@ -46,6 +53,7 @@ class PictureRenderer:
         left, bottom, right, top = box
         scale = min(scale, _MAX_SIDE / max(right - left, top - bottom))
         if self._n_bytes > _MAX_PICTURE_BYTES:
+            self.n_left_out += 1
             return ""
         bitmap = page.render(scale=scale, crop=(left, bottom, width - right, height - top), rev_byteorder=True)
         picture = png(bitmap)
@@ -90,7 +98,7 @@ def picture_boxes(page: pypdfium2.PdfPage) -> list[_Box]:
     while len(merged := _merge_touching(boxes)) < len(boxes):
         boxes = merged
     large = [box for box in boxes if min(box[2] - box[0], box[3] - box[1]) >= _MIN_PICTURE_SIDE]
-    return sorted(large, key=lambda box: (-box[3], box[0]))[:_MAX_PICTURES]
+    return sorted(large, key=lambda box: (-box[3], box[0]))
 
 
 def _merge_touching(boxes: Sequence[_Box]) -> list[_Box]:

@@ -105,6 +105,7 @@ def read(
         "scans": scans,
         "pictures": pictures.by_page if pictures else {},
         "whole": pictures.whole if pictures else {},
+        "n_left_out": pictures.n_left_out if pictures else 0,
         "outline": outline(document),
         "properties": document.get_metadata_dict(skip_empty=True),
     }

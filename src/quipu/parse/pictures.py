@@ -84,6 +84,7 @@ class _PictureReading:
     found: dict[str, Picture] = field(default_factory=dict)
     n_bytes: int = 0
     left_out: set[str] = field(default_factory=set)
+    n_left_out: int = 0  # of those that a parser did not even render
 
 
 # Parsers of containers (mail, e-books, packed files) call other parsers, so the pictures do not go through parameters.
@@ -121,9 +122,8 @@ class IllustratedParser:
 
 
 def _with_left_out(parsed: ParsedDocument, reading: _PictureReading) -> ParsedDocument:
-    if not reading.left_out:
-        return parsed
-    return replace(parsed, metadata={**parsed.metadata, LEFT_OUT: str(len(reading.left_out))})
+    n_left_out = len(reading.left_out) + reading.n_left_out
+    return replace(parsed, metadata={**parsed.metadata, LEFT_OUT: str(n_left_out)}) if n_left_out else parsed
 
 
 def _nearest(text: str, index: int) -> str:
@@ -160,6 +160,12 @@ def as_markdown(source: SourceDocument) -> SourceDocument:
 def are_pictures_read() -> bool:
     """Return whether a model describes the pictures of the document that is parsed now."""
     return _READING.get() is not None
+
+
+def leave_out_pictures(n_pictures: int) -> None:
+    """Note that the parser of the document that is parsed now leaves out pictures, because there are too many."""
+    if reading := _READING.get():
+        reading.n_left_out += n_pictures
 
 
 def page_reading() -> PageReading:

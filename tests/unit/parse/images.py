@@ -81,7 +81,7 @@ def message(text: str, *pictures: bytes) -> bytes:
     return mail.as_bytes()
 
 
-def pdf(pages: Sequence[Sequence[tuple[float, str | Image.Image]]]) -> bytes:
+def pdf(pages: Sequence[Sequence[tuple[float, str | Image.Image]]], *, page_height: int = 842) -> bytes:
     """Return a PDF; each page has lines of text and pictures of 200 points, each at a height in points."""
     objects: list[bytes] = [b"", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
     kids = []
@@ -103,7 +103,7 @@ def pdf(pages: Sequence[Sequence[tuple[float, str | Image.Image]]]) -> bytes:
         objects.append(f"<< /Length {len(drawing)} >>\nstream\n{drawing}\nendstream".encode())
         resources = f"<< /Font << /F 3 0 R >> /XObject << {names} >> >>"
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources {resources}"
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 {page_height}] /Resources {resources}"
             f" /Contents {len(objects)} 0 R >>".encode()
         )
         kids.append(f"{len(objects)} 0 R")

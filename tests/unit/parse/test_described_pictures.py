@@ -4,11 +4,13 @@ import base64
 from collections.abc import Mapping
 from pathlib import Path
 
+import pypdfium2
 import pytest
 from PIL import Image
 
 from quipu.model.document import ParsedDocument, Picture, SourceDocument
 from quipu.parse import MEDIA_TYPE_BY_SUFFIX, parse
+from quipu.parse.pdf_pictures import PictureRenderer
 from quipu.parse.pictures import MAX_PICTURES, IllustratedParser, PageReading, image_of
 from tests.unit.parse.files import texts
 from tests.unit.parse.images import book, message, pdf, png, slides, word_file
@@ -125,6 +127,23 @@ def test_pictures_of_a_pdf_stand_below_the_line_above_them() -> None:
         "The third paragraph.",
     ]
     assert [block.page for block in parsed.blocks] == [1, 1, 1, 2]
+
+
+def test_pictures_that_are_too_many_for_a_page_are_counted() -> None:
+    images = [(110.0 * n, Image.new("L", (300, 150), 5 * n)) for n in range(23)]
+    content = pdf([[(2_600, "Text of a page."), *images], [(700, "The last page.")]], page_height=2_700)
+    parsed, pictures = collected("a.pdf", content)
+    assert (len(pictures), parsed.metadata["pictures_left_out"]) == (20, "3")
+    assert described("a.pdf", content, {pictures[0].key: "Grey."}).metadata["pictures_left_out"] == "3"
+
+
+def test_whole_pages_that_are_too_large_together_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quipu.parse.pdf_pictures._MAX_PICTURE_BYTES", 100)
+    renderer = PictureRenderer("all")
+    document = pypdfium2.PdfDocument(pdf([[(700, "One.")], [(700, "Two.")], [(700, "Three.")]]))
+    for index, page in enumerate(document):
+        renderer.add(page, index, [], is_scan=False)
+    assert (list(renderer.whole), renderer.n_left_out) == ([0], 2)
 
 
 def test_parts_of_one_picture_are_one_picture_and_symbols_are_none() -> None:
