@@ -16,14 +16,14 @@ from rich.text import Text
 
 from quipu.cli.document_ids import with_paths
 from quipu.cli.options import QuipuCommand, SectionOption, as_of_option, parse_date
-from quipu.cli.output import one_line, print_table, spent, styled, table
+from quipu.cli.output import one_line, print_table, spent, styled, table, unwrapped
 from quipu.cli.progress import progress
 from quipu.model.answer import Answer, Citation
 from quipu.model.evidence import Evidence, Hit, Trace
 from quipu.model.query import ComparisonOperator, Condition, Filter, Query, options_in
 from quipu.model.query import Option as QueryOption
 from quipu.model.usage import UsageRow
-from quipu.text.formatting import format_count, wrapped_lines
+from quipu.text.formatting import format_count
 from quipu.text.unicode import clean
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _title(answer: Answer) -> str:
 def panel_of(answer: Answer, title: str, *, heading: str = "", has_usage: bool = True) -> Panel:
     """Return an answer in a frame, with `heading` above it if there is one."""
     parts: list[RenderableType] = [styled(heading, "dim"), Text()] if heading else []
-    parts.append(_unwrapped(_body(answer)))
+    parts.append(unwrapped(_body(answer)))
     if answer.citations:
         parts += [Text(), *_sources(answer.citations)]
     if _has_marks(answer):
@@ -256,20 +256,6 @@ def _body(answer: Answer) -> Text:
             body.append(f"{clean(answer.text[statement.start : statement.end])} {_UNSUPPORTED}", style="dim")
             written = statement.end
     return body.append(clean(answer.text[written:]))
-
-
-def _unwrapped(body: Text) -> Text:
-    """Return a text with the lines joined that its document wraps: the terminal wraps them at its own width."""
-    lines = list(body.split("\n", allow_blank=True))
-    joined = set(wrapped_lines([line.plain for line in lines]))
-    whole = Text(style=body.style)
-    for number, line in enumerate(lines):
-        indent = len(line.plain) - len(line.plain.lstrip()) if number - 1 in joined else 0
-        whole.append_text(line[indent:])
-        if number in joined:
-            whole.rstrip()
-        whole.append(" " if number in joined else "\n" * (number + 1 < len(lines)))
-    return whole
 
 
 def _highlighted(answer: Answer) -> Text:

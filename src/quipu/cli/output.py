@@ -1,10 +1,12 @@
 """Output: results on stdout, as tables for people or JSON for programs; everything else on stderr."""
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,6 +28,11 @@ Value = TypeVar("Value")
 
 _PIPE_WIDTH = 120
 _MIN_TEXT_CELLS = 16  # of a column beside ids, if it has that much text
+_MIN_WRAPPED_CHARS = 50  # of the longest line: shorter ones are verses, addresses or code
+
+_NO_PROSE = re.compile(r"\s*(?:#{1,6}\s|[|>]|[-=~*_]{3,}\s*$)|.* \| ")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\(?[\w]{1,3}[.)])\s")
+_FENCE = re.compile(r"\s*(?:`{3}|~{3})")
 
 
 def emit(value: Value, render: Callable[[Console, Value], None]) -> None:
@@ -63,6 +70,43 @@ def one_line(text: str, max_cells: int) -> str:
 def styled(text: str, style: str = "") -> Text:
     """Return text that is printed literally: without markup and without control characters."""
     return Text(clean(text), style=style, overflow="fold")
+
+
+def unwrapped(body: Text) -> Text:
+    """Return a text with the lines joined that its document wraps: the terminal wraps them at its own width."""
+    lines = list(body.split("\n", allow_blank=True))
+    joined = set(wrapped_lines([line.plain for line in lines]))
+    whole = Text(style=body.style)
+    for number, line in enumerate(lines):
+        indent = len(line.plain) - len(line.plain.lstrip()) if number - 1 in joined else 0
+        whole.append_text(line[indent:])
+        if number in joined:
+            whole.rstrip()
+        whole.append(" " if number in joined else "\n" * (number + 1 < len(lines)))
+    return whole
+
+
+def wrapped_lines(lines: list[str]) -> Iterator[int]:
+    """Yield the numbers of the lines, from 0, that go on in the next one, as in paragraphs of e-mails.
+
+    No line of such a paragraph has room for the first word of the next one. Code between fences and tables have none.
+    """
+    paragraph: list[int] = []
+    is_code = False
+    for number, line in enumerate([*lines, ""]):
+        is_fence = _FENCE.match(line) is not None
+        is_prose = bool(line.strip()) and not (is_code or is_fence or _NO_PROSE.match(line))
+        is_code ^= is_fence
+        if not is_prose or _ITEM.match(line):
+            yield from paragraph[:-1] if _is_wrapped([lines[n].rstrip() for n in paragraph]) else ()
+            paragraph = []
+        if is_prose:
+            paragraph.append(number)
+
+
+def _is_wrapped(lines: list[str]) -> bool:
+    width = max(map(len, lines), default=0)
+    return width >= _MIN_WRAPPED_CHARS and all(len(f"{a} {b.split()[0]}") > width for a, b in pairwise(lines))
 
 
 def named(name: str, style: str = "") -> Text:

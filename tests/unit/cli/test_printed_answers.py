@@ -3,9 +3,11 @@
 from dataclasses import replace
 from io import StringIO
 
+import pytest
 from rich.console import Console
 
 from quipu.cli.asking import AnsweredQuestion, render_answers
+from quipu.cli.output import wrapped_lines
 from quipu.model.answer import Answer, Citation, Statement
 from quipu.model.chat import TokenCount
 from quipu.model.evidence import Evidence, Trace
@@ -68,3 +70,25 @@ def test_lines_that_a_document_wraps_are_wrapped_by_the_terminal_instead() -> No
     assert "the sun had risen above the walls, and came back. [1]  " in out
     assert "Nobody knew." in out.split("[1]")[1]
     assert "\x1b[1mabove\x1b[0m \x1b[1mthe\x1b[0m" in _drawn(answer, is_styled=True)
+
+
+PROSE = """The caravan left Tabriz before the sun had risen above
+the walls, and nobody had told the merchants of Venice."""
+
+
+@pytest.mark.parametrize(
+    ("text", "wrapped"),
+    [
+        (PROSE, [0]),
+        (f"## Leaving\n{PROSE}\n\n{PROSE}", [1, 4]),
+        (f"- {PROSE}\n- It came back.", [0]),
+        (f"```\n{PROSE}\n```\n{PROSE}", [4]),
+        ("| The caravan left Tabriz before the sun had risen above |\n| the walls |", []),
+        ("The caravan left Tabriz before the sun had risen above.\n\nNobody was told.", []),
+        ("The caravan left Tabriz\nbefore the sun had risen", []),  # verses
+        ("The caravan left Tabriz before the sun had risen above it.\nNobody\nwas told.", []),  # had room
+        ("", []),
+    ],
+)
+def test_lines_of_a_paragraph_that_had_no_room_for_the_next_word_are_wrapped(text: str, wrapped: list[int]) -> None:
+    assert list(wrapped_lines(text.split("\n"))) == wrapped
