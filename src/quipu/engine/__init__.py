@@ -379,7 +379,8 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups, ModelAccess):
         refreshed = await self._refresh(run, RefreshScope(with_derivations=work.stopped is None))
         async with self._store.view() as view:
             finished = await view.documents(sorted(own_ids | work.status_by_document.keys()))
-            notes, counts = (*self._model_check.notes, *await copies_notes(finished, view)), await view.counts()
+            notes = (*self._model_check.notes, *await copies_notes(finished, view))
+            counts = await view.counts("jobs", "extractors")
         return run.result(enqueued, work, refreshed, finished=finished, counts=counts, notes=notes)
 
     async def _refresh(self, run: IngestRun, scope: RefreshScope) -> RefreshResult:

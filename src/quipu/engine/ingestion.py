@@ -134,7 +134,7 @@ class ModelCheck:
         if self.is_finished:
             return
         async with store.view() as view:
-            jobs = (await view.counts()).jobs
+            jobs = (await view.counts("jobs")).jobs
         if any(jobs.get(status) for status in _WAITING):
             await self.check(models, extractor)
 

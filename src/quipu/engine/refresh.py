@@ -191,7 +191,8 @@ class _RefreshRun:
         except Mismatch as error:
             self.mismatch = str(error)
             async with store.view() as view:
-                self.stopped = self.stopped or (self.mismatch if (await view.counts()).stale_vectors else "")
+                n_stale = (await view.counts("stale_vectors")).stale_vectors
+            self.stopped = self.stopped or (self.mismatch if n_stale else "")
         except _STOPPING as error:
             self.stopped = self.stopped or str(error)
 

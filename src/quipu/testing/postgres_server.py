@@ -32,19 +32,26 @@ class PostgresServer:
 
     def __init__(self, programs: Path, folder: Path) -> None:
         self._programs = programs
-        self._folder = folder
+        self.folder = folder  # with the socket
         self._user = next(filter(_exists, _USERS), None) if os.geteuid() == 0 else None
         self._process: subprocess.Popen[bytes] | None = None
         if self._user:
             shutil.chown(folder, self._user)
 
-    def address(self, workspace: str = "default", *, user: str = "postgres", database: str = "postgres") -> str:
-        """Return the address of an index on this server."""
-        return f"{self.uri(user=user, database=database)}&workspace={workspace}"
+    def address(
+        self,
+        workspace: str = "default",
+        *,
+        user: str = "postgres",
+        database: str = "postgres",
+        host: Path | None = None,
+    ) -> str:
+        """Return the address of an index on this server, which may be reached through the socket in another folder."""
+        return f"{self.uri(user=user, database=database, host=host)}&workspace={workspace}"
 
-    def uri(self, *, user: str = "postgres", database: str = "postgres") -> str:
+    def uri(self, *, user: str = "postgres", database: str = "postgres", host: Path | None = None) -> str:
         """Return the address of a database, as libpq takes it."""
-        return f"postgresql://{user}@/{database}?host={self._folder}"
+        return f"postgresql://{user}@/{database}?host={host or self.folder}"
 
     def create(self) -> None:
         """Make the files of the server, empty. Raises Unavailable where the programs do not work."""
@@ -63,7 +70,7 @@ class PostgresServer:
         """Start a hot standby of this server, which follows it and can only be read, and stop it after the block."""
         with _temporary_folder() as folder:
             server = PostgresServer(self._programs, folder)
-            backup = ("-h", str(self._folder), "-U", "postgres", "-D", str(server._data), "-R", "-X", "stream")
+            backup = ("-h", str(self.folder), "-U", "postgres", "-D", str(server._data), "-R", "-X", "stream")
             process = server._run("pg_basebackup", *backup, "--checkpoint=fast", "--no-sync")
             if process.returncode:
                 raise Unavailable(f"pg_basebackup: {process.stderr.decode(errors='replace').strip()}")
@@ -76,18 +83,18 @@ class PostgresServer:
     def start(self) -> None:
         """Start the server, also after `kill`, and wait until it answers. Raises Unavailable if it does not."""
         options = [part for option in _OPTIONS for part in ("-c", option)]
-        arguments = [str(self._programs / "postgres"), "-D", str(self._data), "-k", str(self._folder), *options]
+        arguments = [str(self._programs / "postgres"), "-D", str(self._data), "-k", str(self.folder), *options]
         deadline = time.monotonic() + _WAIT_S
         while time.monotonic() < deadline:
             if self._process is None or self._process.poll() is not None:  # children of a killed one still end
-                with (self._folder / "log").open("ab") as log:
+                with (self.folder / "log").open("ab") as log:
                     self._process = subprocess.Popen(
-                        arguments, stdout=log, stderr=log, user=self._user, cwd=self._folder
+                        arguments, stdout=log, stderr=log, user=self._user, cwd=self.folder
                     )
-            if self._run("pg_isready", "-q", "-h", str(self._folder)).returncode == 0:
+            if self._run("pg_isready", "-q", "-h", str(self.folder)).returncode == 0:
                 return
             time.sleep(0.05)
-        raise Unavailable(f"PostgreSQL did not start: {(self._folder / 'log').read_text(errors='replace')[-500:]}")
+        raise Unavailable(f"PostgreSQL did not start: {(self.folder / 'log').read_text(errors='replace')[-500:]}")
 
     def kill(self) -> None:
         """Kill the server, as a crash would."""
@@ -99,12 +106,12 @@ class PostgresServer:
 
     @property
     def _data(self) -> Path:
-        return self._folder / "data"
+        return self.folder / "data"
 
     def _run(self, program: str, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
         command = [str(self._programs / program), *arguments]
         try:
-            return subprocess.run(command, capture_output=True, user=self._user, cwd=self._folder, check=False)
+            return subprocess.run(command, capture_output=True, user=self._user, cwd=self.folder, check=False)
         except OSError as error:  # the user may not read the programs
             raise Unavailable(f"{command[0]} cannot be run: {error.strerror}.") from error
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 from quipu.errors import Stale
 from quipu.model.delta import Delta, DocumentFacts
+from quipu.ports.derivation_view import ChangeSet
 from quipu.stores.relational import change_log, vectors
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.sql import Ints
@@ -142,7 +144,8 @@ async def test_a_restored_index_is_read_anew(
         await publish(store, a_document("a", [0, 1]))
         await embed(store)
         await chunk_vector_rows(store)
-        monkeypatch.setattr(change_log, "history_nonce", lambda *_: 7)  # of another history
+        changed = ChangeSet(chunks=np.empty(0, np.int64), entities=np.empty(0, np.int64), history_nonce=7)
+        monkeypatch.setattr(change_log, "changes_since", lambda *_: changed)  # of another history
         await store.commit(Delta(publish=[a_document("b", [0])]))
         await chunk_vector_rows(store)
     assert n_read == [2, 3]

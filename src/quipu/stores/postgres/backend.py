@@ -1,14 +1,35 @@
-"""PostgreSQL: a schema for each index, one writer at a time under an advisory lock, readers in snapshots."""
+"""PostgreSQL: a schema for each index, one writer at a time under an advisory lock, readers in snapshots.
+
+A round trip to the server may take a millisecond, which is longer than most statements run. So a statement whose result
+nobody reads, such as an INSERT, is sent without waiting, in the pipeline mode of libpq; the next one that is read waits
+for all of them, and raises the error if one has failed.
+"""
 
 import hashlib
+import selectors
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, MetaData, Select, Table, TableClause, Text, cast, create_engine, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Double,
+    Engine,
+    MetaData,
+    Select,
+    Table,
+    TableClause,
+    Text,
+    cast,
+    create_engine,
+    event,
+    func,
+    select,
+)
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from quipu.errors import Busy, InvalidInput, NotFound, QuipuError, Unavailable
@@ -32,11 +53,17 @@ _SESSION = {
     "tcp_keepalives_count": "6",
 }
 
-_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_READ = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",)
 # The lock comes first: each statement after it sees all that earlier writers have committed.
 _WRITE = (
-    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = {wait_ms}; "
-    "SELECT pg_advisory_xact_lock({lock}); SET LOCAL lock_timeout = 0"
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+    "SET LOCAL lock_timeout = {wait_ms}",
+    "SELECT pg_advisory_xact_lock({lock})",
+    "SET LOCAL lock_timeout = 0",
+)
+# How the statements begin whose result nobody reads; RETURNING and the option `preserve_rowcount` say that it is read.
+_UNREAD = (
+    *("ALTER", "BEGIN", "CREATE", "DELETE", "DROP", "INSERT", "ROLLBACK", "SELECT pg_advisory", "SET LOCAL", "UPDATE"),
 )
 
 _N_BYTES = """
@@ -84,7 +111,8 @@ class PostgresBackend:
         self._wait_s = busy_timeout_s
         self._schema = f"quipu_{address.workspace}"
         lock = int.from_bytes(hashlib.sha256(self._schema.encode()).digest()[:8], signed=True)
-        self._begin_write = _WRITE.format(wait_ms=max(1, round(busy_timeout_s * 1000)), lock=lock)
+        wait_ms = max(1, round(busy_timeout_s * 1000))
+        self._begin_write = [statement.format(wait_ms=wait_ms, lock=lock) for statement in _WRITE]
         self._engine = _engine(address, self._schema, busy_timeout_s)
 
     def reading(self) -> AbstractContextManager[Connection]:
@@ -108,9 +136,9 @@ class PostgresBackend:
         long = _LONG_PARTS.get(table.name)
         return [func.md5(column) if column.name == long else column for column in table.primary_key]
 
-    def clock_s(self, connection: Connection) -> float:
+    def clock_s(self) -> ColumnElement[float]:
         """Return the time of the server."""
-        return float(connection.exec_driver_sql("SELECT extract(epoch FROM clock_timestamp())::float8").scalar_one())
+        return cast(func.extract("epoch", func.clock_timestamp()), Double)
 
     def n_bytes(self, connection: Connection) -> int:
         """Return the size of all tables of the schema, with their indexes."""
@@ -207,38 +235,93 @@ class PostgresBackend:
         return Unavailable(f"{self._name}: {reason}.", remedy=remedy or _REMEDIES["08"])
 
     @contextmanager
-    def _transaction(self, begin: str, end: str) -> Iterator[Connection]:
-        with self.guard(), self._begun(begin) as connection:
-            try:
-                yield connection
-            except BaseException:
-                with suppress(SQLAlchemyError):  # the connection may be gone
-                    connection.exec_driver_sql("ROLLBACK")
-                raise
-            connection.exec_driver_sql(end)
-
-    @contextmanager
-    def _begun(self, begin: str) -> Iterator[Connection]:
-        """Return a connection in a transaction; one that the server has closed meanwhile is replaced."""
-        with self._engine.connect() as connection:
+    def _transaction(self, begin: Sequence[str], end: str) -> Iterator[Connection]:
+        with self.guard(), self._engine.connect() as connection:
             connection.dialect.default_schema_name = self._schema  # it was asked for before the schema existed
             try:
-                connection.exec_driver_sql(begin)
-            except DBAPIError as error:
-                if not error.connection_invalidated:
-                    with suppress(DBAPIError):
-                        connection.exec_driver_sql("ROLLBACK")  # it waited in vain for the lock
-                    raise
-            else:
+                for statement in begin:
+                    connection.exec_driver_sql(statement)
                 yield connection
-                return
-        with self._engine.connect() as connection:
-            connection.exec_driver_sql(begin)
-            yield connection
+                connection.exec_driver_sql(end)
+            except BaseException:
+                _roll_back(connection)
+                raise
+
+
+class _Pipelined(psycopg.Connection[Any]):
+    """A connection with the pipeline in which statements have been sent that nobody has waited for, if any."""
+
+    _unread: AbstractContextManager[psycopg.Pipeline] | None = None
+
+    def begin_unread(self) -> None:
+        """Send what follows without waiting."""
+        if self._unread is None:
+            self._unread = self.pipeline()
+            self._unread.__enter__()
+
+    def finish_unread(self) -> None:
+        """Wait for all that was sent; raises the error of the first statement that failed."""
+        unread, self._unread = self._unread, None
+        if unread is not None:
+            unread.__exit__(None, None, None)
+
+    def close(self) -> None:
+        """Close the connection, after what was sent."""
+        with suppress(psycopg.Error):
+            self.finish_unread()
+        super().close()
+
+
+def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool:
+    """Run a statement, and wait for the server if its result is read."""
+    connection: _Pipelined = cursor.connection
+    is_read = context.execution_options.get("preserve_rowcount") or "RETURNING" in statement
+    is_unread = statement.startswith(_UNREAD) and not is_read
+    if is_unread:
+        connection.begin_unread()
+    elif isinstance(cursor, psycopg.ServerCursor):
+        connection.finish_unread()  # libpq has no such cursors in a pipeline
+    cursor.execute(statement, parameters)
+    if not is_unread:
+        connection.finish_unread()
+    return True
+
+
+def _execute_many(cursor: Any, statement: str, rows: Any, _: object) -> bool:
+    """Run a statement that returns nothing for each row."""
+    cursor.connection.begin_unread()
+    cursor.executemany(statement, rows)
+    return True
+
+
+def driver_cursor(connection: Connection) -> "psycopg.Cursor[Any]":
+    """Return a cursor of psycopg, for COPY, after all that was sent: libpq has no COPY in a pipeline."""
+    driver: Any = connection.connection.driver_connection
+    driver.finish_unread()
+    cursor: psycopg.Cursor[Any] = driver.cursor()
+    return cursor
+
+
+def _roll_back(connection: Connection) -> None:
+    """End a transaction that failed, whatever was sent before; the connection may be gone."""
+    with suppress(SQLAlchemyError, psycopg.Error):
+        driver: Any = connection.connection.driver_connection
+        with suppress(psycopg.Error):
+            driver.finish_unread()
+        connection.exec_driver_sql("ROLLBACK")
+        driver.finish_unread()
+
+
+def _check_alive(driver: Any, *_: object) -> None:
+    """Let the pool replace a connection from which something can be read unasked: the server has closed it."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(driver.fileno(), selectors.EVENT_READ)
+        if selector.select(0):
+            raise DisconnectionError
 
 
 def _engine(address: DatabaseAddress, schema: str, wait_s: float) -> Engine:
-    return create_engine(
+    engine = create_engine(
         "postgresql+psycopg://",
         creator=_connector(address, schema),
         isolation_level="AUTOCOMMIT",  # transactions are begun by hand
@@ -246,10 +329,15 @@ def _engine(address: DatabaseAddress, schema: str, wait_s: float) -> Engine:
         max_overflow=_MAX_CONNECTIONS - _POOL_SIZE,
         pool_timeout=max(wait_s, 1.0),
         pool_use_lifo=True,
+        pool_reset_on_return=None,  # each transaction has ended, and a reset would wait for the server
     )
+    event.listen(engine, "do_execute", _execute)
+    event.listen(engine, "do_executemany", _execute_many)
+    event.listen(engine, "checkout", _check_alive)
+    return engine
 
 
-def _connector(address: DatabaseAddress, schema: str) -> Callable[[], "psycopg.Connection[Any]"]:
+def _connector(address: DatabaseAddress, schema: str) -> Callable[[], "_Pipelined"]:
     try:
         parameters = conninfo_to_dict(address.uri)
     except psycopg.ProgrammingError as error:
@@ -261,4 +349,4 @@ def _connector(address: DatabaseAddress, schema: str) -> Callable[[], "psycopg.C
     session = {**_SESSION, "search_path": f'"{schema}"'}
     options = " ".join([str(parameters.get("options", "")), *(f"-c {name}={text}" for name, text in session.items())])
     conninfo = make_conninfo(address.uri, options=options.strip())
-    return lambda: psycopg.connect(conninfo, autocommit=True)
+    return lambda: _Pipelined.connect(conninfo, autocommit=True)

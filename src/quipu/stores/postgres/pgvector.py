@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +11,7 @@ from sqlalchemy import Connection
 from quipu.errors import Unavailable
 from quipu.ports.store import VectorBlock, VectorSpace
 from quipu.ports.vector_index import CandidateState
-from quipu.stores.postgres.backend import PostgresBackend
-
-if TYPE_CHECKING:
-    import psycopg
+from quipu.stores.postgres.backend import PostgresBackend, driver_cursor
 
 MAX_DIMENSION = 4_000  # of an HNSW index on halfvec
 _EXTENSION = "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'"
@@ -129,8 +125,7 @@ def _write(connection: Connection, space: VectorSpace, added: VectorBlock, delet
     if len(added.rows):
         columns = f"rid bigint PRIMARY KEY, vector {schema}.halfvec({added.vectors.shape[1]}) NOT NULL"
         connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
-        cursor: psycopg.Cursor[Any] = connection.connection.cursor()  # type: ignore[assignment]
-        with cursor, cursor.copy(f"COPY {table} (rid, vector) FROM STDIN") as copy:
+        with driver_cursor(connection) as cursor, cursor.copy(f"COPY {table} (rid, vector) FROM STDIN") as copy:
             for rid, vector in zip(added.rows.tolist(), added.vectors, strict=True):
                 copy.write_row((rid, _text(vector)))
         method = f"hnsw (vector {schema}.halfvec_ip_ops)"

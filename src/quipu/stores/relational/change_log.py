@@ -23,6 +23,7 @@ from quipu.stores.relational.sql import (
     as_texts,
     from_texts,
     insert_rows,
+    meta_value,
     read_number,
     read_numbers,
     write_meta,
@@ -42,6 +43,19 @@ _ROWS = as_texts(select(_c.row).where(_c.revision > bindparam("revision"), _c.ki
 _LAST_NONCE_REVISION = select(func.max(_c.revision)).where(_c.kind == _NONCE, _c.revision <= bindparam("revision"))
 _LAST_NONCE = select(func.max(_c.row)).where(_c.kind == _NONCE, _c.revision == _LAST_NONCE_REVISION.scalar_subquery())
 _is_of_mentions = _c.kind == _MENTIONS  # forgotten separately: ten times as many, and not used to update arrays
+_CHANGES = select(
+    *(meta_value(key).scalar_subquery() for key in (_CHANGES_SINCE, "revision")),
+    *(
+        as_texts(select(_c.row).where(_c.revision > bindparam("revision"), _c.kind == kind)).scalar_subquery()
+        for kind in (_CHUNK, _ENTITY)
+    ),
+    _LAST_NONCE.scalar_subquery(),
+)
+_NEWEST = select(func.max(_c.revision)).where(_c.kind == _NONCE).scalar_subquery()
+_NOW = select(
+    *(meta_value(key).scalar_subquery() for key in ("schema", "revision")),
+    select(func.max(_c.row)).where(_c.kind == _NONCE, _c.revision == _NEWEST).scalar_subquery(),
+)
 _N_ROWS = select(func.count()).select_from(s.change)
 _REVISION_AT = select(_c.revision).order_by(_c.revision).offset(bindparam("n")).limit(1)
 _DELETE = s.change.delete().where(_c.revision < bindparam("before"))
@@ -92,15 +106,17 @@ def mention_changes_since(connection: Connection, revision: int) -> frozenset[in
 
 def changes_since(connection: Connection, revision: int) -> ChangeSet | None:
     """Return what commits after `revision` changed, None if the log does not go back so far."""
-    first, last = read_numbers(connection, _CHANGES_SINCE, "revision")
-    if not first <= revision <= last:
+    first, last, *texts, nonce = connection.execute(_CHANGES, {"revision": revision}).one()
+    if not int(first or 0) <= revision <= int(last or 0):
         return None
-    chunks, entities = (
-        from_texts(connection.execute(_ROWS, {"revision": revision, "kind": kind}).all(), 1)[0]
-        for kind in (_CHUNK, _ENTITY)
-    )
-    nonce = history_nonce(connection, revision)
-    return ChangeSet(chunks=np.unique(chunks), entities=np.unique(entities), history_nonce=nonce)
+    chunks, entities = (np.unique(from_texts([[text]], 1)[0]) for text in texts)
+    return ChangeSet(chunks=chunks, entities=entities, history_nonce=nonce)
+
+
+def schema_and_revision(connection: Connection) -> tuple[int, int, int | None]:
+    """Return the schema number, the present revision and the history nonce."""
+    now = connection.execute(_NOW).one()
+    return int(now[0] or 0), int(now[1] or 0), now[2]
 
 
 def history_nonce(connection: Connection, revision: int) -> int | None:

@@ -213,13 +213,14 @@ def search_chunks(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
 
 def chunk_numbers(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, int]:
     """Return the number of each of these chunks: its row id, by which arrays outside the database know it."""
-    return in_order(dict(_RIDS.rows(snapshot, sorted(set(ids)))), ids)
+    return in_order(_RIDS.mapping(snapshot, snapshot.cache.chunk_numbers, set(ids)), ids)
 
 
 def chunk_ids(snapshot: Snapshot, numbers: Collection[int]) -> dict[int, str]:
     """Return the id of each of these chunk numbers."""
-    cache = snapshot.cache.chunk_ids
-    id_by_rid = cached_values(cache, set(numbers), lambda missing: dict(_IDS.rows(snapshot, sorted(missing))))
+    id_by_rid = _IDS.mapping(snapshot, snapshot.cache.chunk_ids, set(numbers))
+    rid_by_id = {chunk_id: rid for rid, chunk_id in id_by_rid.items()}
+    cached_values(snapshot.cache.chunk_numbers, rid_by_id, lambda _: rid_by_id)  # they are asked for next
     return in_order(id_by_rid, numbers)
 
 

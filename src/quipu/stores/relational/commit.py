@@ -172,8 +172,9 @@ def _ending(connection: Connection, publish: Sequence[DocumentFacts], removals: 
 
 def _write_edits(snapshot: Snapshot, delta: Delta, chunk_changes: ChunkChanges, now: str) -> EditChanges:
     """Make and undo edits, and apply all that hold to what the changed chunks state."""
-    if not delta.edits and next_rid(snapshot.connection, s.edit) == 1:
-        return EditChanges()  # there was never an edit
+    changes_facts = chunk_changes.stated or chunk_changes.retracted_chunks or delta.undo or delta.moved
+    if not delta.edits and not (changes_facts and next_rid(snapshot.connection, s.edit) > 1):
+        return EditChanges()  # nothing that an edit may change, or there was never one
     return edits.write(snapshot, delta, chunk_changes, now)
 
 

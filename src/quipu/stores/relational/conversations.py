@@ -19,7 +19,7 @@ from quipu.model.conversation import ConversationDetails, SavedAnswer, SavedConv
 from quipu.ports.conversations import ConversationLimits, NewExchange, unknown_conversation
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import segments
-from quipu.stores.relational.sql import Backend, ByValues, Transaction, insert_rows, read_number, write_meta
+from quipu.stores.relational.sql import Backend, ByValues, Transaction, insert_rows, n_changed, read_number, write_meta
 
 MAX_DOCUMENTS = 1_000  # that one answer is linked to; beyond that, it is linked to any document
 _ANY_DOCUMENT = 0  # no row number of a document
@@ -139,7 +139,7 @@ class RelationalConversations:
 
     async def rename_conversation(self, conversation_id: str, title: str) -> bool:
         change = conversation.update().where(_c.id == conversation_id).values(title=title)
-        return await self.write(lambda connection: connection.execute(change).rowcount > 0)
+        return await self.write(lambda connection: n_changed(connection, change) > 0)
 
     async def delete_conversation(self, conversation_id: str) -> bool:
         is_deleted = await self.write(lambda connection: _delete(connection, conversation_id))

@@ -155,7 +155,7 @@ def entity_types(snapshot: Snapshot) -> EntityTypes:
 
 def entity_rids(snapshot: Snapshot, keys: Iterable[str]) -> dict[str, int]:
     """Return the row ids of those of these entities that exist, whatever the filter."""
-    return dict(_RIDS.rows(snapshot, sorted(set(keys))))
+    return _RIDS.mapping(snapshot, snapshot.cache.entity_rids, set(keys))
 
 
 def entity_numbers(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
@@ -167,7 +167,8 @@ def entity_numbers(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, int]:
 
 def entity_keys(snapshot: Snapshot, numbers: Sequence[int]) -> dict[int, str]:
     """Return the key of each of these entity numbers."""
-    return in_order(dict(_KEYS.rows(snapshot, sorted(visible_entities(snapshot, set(numbers))))), numbers)
+    visible = visible_entities(snapshot, set(numbers))
+    return in_order(_KEYS.mapping(snapshot, snapshot.cache.entity_keys, visible), numbers)
 
 
 def keys_and_names(snapshot: Snapshot, rids: Collection[int]) -> dict[int, tuple[str, str]]:
@@ -282,7 +283,7 @@ def follow_names(
     Returns the entities that had a different name row before, and the changed vectors.
     """
     vectors = VectorChanges()
-    if not change_log.is_derived(connection, NAMES):
+    if not (names or removed) or not change_log.is_derived(connection, NAMES):
         return frozenset(), vectors
     new_hashes = {rid: vector_hash(VectorSpace.NAME, name) for rid, name in names.items()}
     old_hashes: dict[int, str] = dict(map(tuple, _NAME_HASHES.rows(connection, [*names, *removed])))

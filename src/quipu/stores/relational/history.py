@@ -36,6 +36,7 @@ from quipu.stores.relational.sql import (
     finish_in_thread,
     insert_rows,
     metadata_from_json,
+    n_changed,
     to_json,
 )
 
@@ -170,7 +171,7 @@ class RelationalHistory:
         dropped = earlier_version.delete().where(_v.ended_at < before if before else sa.true())
 
         def drop(connection: Connection) -> int:
-            n_dropped = connection.execute(dropped).rowcount
+            n_dropped = n_changed(connection, dropped)
             segments.note_removed(connection, n_dropped, at_once=True)
             return n_dropped
 

@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, or_, select
 
 from quipu.model.chunking import chunking_from_json
 from quipu.model.delta import DocumentFacts, ExtractionReply, Job, JobFailure
@@ -23,11 +23,14 @@ from quipu.stores.relational.sql import (
     ByValues,
     insert_rows,
     metadata_from_json,
+    n_changed,
     read_meta,
     read_number,
     to_json,
     write_meta,
 )
+
+Time = float | ColumnElement[float]  # in seconds since 1970
 
 WAITING = (DocumentStatus.QUEUED, DocumentStatus.REMOVING)
 WORKING = (DocumentStatus.PARSING, DocumentStatus.EXTRACTING)
@@ -82,7 +85,7 @@ def _same_as_queued(connection: Connection, row_by_document: Mapping[str, dict[s
     return [document for document in documents if connection.scalar(_N_EQUAL, contents[document])]
 
 
-def claim(connection: Connection, limit: int, *, owner: str, now_s: float, until_s: float) -> list[Job]:
+def claim(connection: Connection, limit: int, *, owner: str, now_s: Time, until_s: Time) -> list[Job]:
     """Lease the oldest jobs that have no owner, a dead owner on this host, or an expired lease.
 
     Their documents hold at most CLAIM_BYTES together, unless the first alone holds more.
@@ -110,7 +113,7 @@ def _first_within(n_bytes: int, jobs: Sequence[Any]) -> list[int]:
 
 
 def update(
-    connection: Connection, status: DocumentStatus, job_ids: Sequence[int] | None, *, owner: str, until_s: float
+    connection: Connection, status: DocumentStatus, job_ids: Sequence[int] | None, *, owner: str, until_s: Time
 ) -> set[int]:
     """Set the status of those jobs (None: all) that `owner` still holds and return them; QUEUED releases them."""
     is_owned = [_j.owner == owner, _j.status.in_((*WAITING, *WORKING))]
@@ -188,7 +191,7 @@ def retry(connection: Connection, document_ids: Sequence[str] | None) -> int:
     statement = s.job.update().where(is_failed, _j.lease_until != _FORGOTTEN)
     if document_ids is not None:
         statement = statement.where(_j.document.in_(document_ids))
-    return connection.execute(statement.values(status=_first_status(), error="")).rowcount
+    return n_changed(connection, statement.values(status=_first_status(), error=""))
 
 
 def _first_status() -> Any:

@@ -155,7 +155,7 @@ class SegmentWriter:
         """Write the chunks added so far, and merge segments where there are too many."""
         if self._builder.chunks:
             self._write()
-        _merge_where_due(self._connection)
+            _merge_where_due(self._connection)
 
     def _write(self) -> None:
         builder, self._builder = self._builder, PostingsBuilder()
@@ -183,6 +183,7 @@ def remove(connection: Connection, terms_by_chunk: Mapping[int, Collection[str]]
             insert_rows(connection, segment, [new.row()])
         else:
             _delete(connection, [new.rid])
+    _merge_where_due(connection)
 
 
 def note_removed(connection: Connection, n_chunks: int, *, at_once: bool) -> None:

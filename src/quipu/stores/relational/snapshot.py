@@ -71,6 +71,9 @@ class SnapshotCache:
     unfiltered: dict[str, tuple[Ints, ...]] = field(default_factory=dict)
     incremental: dict[str, RevisionArrays] = field(default_factory=dict)
     chunk_ids: dict[int, str] = field(default_factory=dict)
+    chunk_numbers: dict[str, int] = field(default_factory=dict)
+    entity_keys: dict[int, str] = field(default_factory=dict)
+    entity_rids: dict[str, int] = field(default_factory=dict)
     title_entities: dict[int, int] = field(default_factory=dict)
     vector_rows: Mapping[VectorSpace, dict[str, int]] = field(
         default_factory=lambda: {space: {} for space in VectorSpace}
@@ -87,7 +90,9 @@ class SnapshotCache:
         """Return about how much memory this cache uses, without what it shares with other filters."""
         types = self.types.copy().values()  # copies, because other threads may add entries
         arrays = chain(*self.arrays.copy().values(), *((types_.numbers, types_.codes) for types_ in types))
-        ids: list[Sized] = [self.chunk_ids, self.title_entities, *self.vector_rows.values(), *self.owners.values()]
+        chunks, entities = (self.chunk_ids, self.chunk_numbers), (self.entity_keys, self.entity_rids)
+        ids: list[Sized] = [*chunks, *entities, self.title_entities]
+        ids += [*self.vector_rows.values(), *self.owners.values()]
         n_ids = sum(map(len, [*ids, *self.clusters.copy().values()]))
         return sum(array.nbytes for array in arrays) + _BYTES_PER_ID * n_ids
 
@@ -168,6 +173,10 @@ class Lookup:
         """Return the rows of any number of values with named columns, in no order; `parameters` as in `ByValues`."""
         by_values = self._filtered if self._restricts(snapshot) else self._plain
         return by_values.rows(snapshot.connection, values, **parameters)
+
+    def mapping(self, snapshot: Snapshot, cache: dict[K, V], values: Collection[K]) -> dict[K, V]:
+        """Return the second column by the first, from `cache` where it has them."""
+        return cached_values(cache, values, lambda missing: dict(map(tuple, self.rows(snapshot, sorted(missing)))))
 
     def ints(self, snapshot: Snapshot, values: Collection[Any]) -> tuple[Ints, ...]:
         """Return each column of a query of whole numbers as an array [n], the rows in no order."""

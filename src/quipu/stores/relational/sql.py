@@ -4,7 +4,7 @@ import asyncio
 import json
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sqlalchemy import (
     ARRAY,
     JSON,
+    ColumnElement,
     Connection,
     CursorResult,
     Delete,
@@ -36,6 +37,7 @@ from sqlalchemy import (
     insert,
     literal_column,
     select,
+    text,
 )
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import NullType
@@ -48,9 +50,10 @@ Ints = npt.NDArray[np.int64]
 
 BLOCK = 500
 
-_READ_META = select(s.meta.c.value).where(s.meta.c.key == bindparam("name"))
-_READ_SEVERAL_META = select(s.meta).where(s.meta.c.key.in_(bindparam("names", expanding=True)))
-_UPDATE_META = s.meta.update().where(s.meta.c.key == bindparam("name")).values(value=bindparam("new"))
+_META = "quipu.meta"  # in the notes of a connection: the single values of the index, while nobody else can write
+_WRITE_META = text(
+    "INSERT INTO meta (key, value) VALUES (:name, :new) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+)
 _NO_INTS: Ints = np.empty(0, dtype=np.int64)
 _COMMA: Any = literal_column("','")  # a parameter would be compiled anew for every call
 
@@ -67,7 +70,7 @@ class Backend(Protocol):
     def writing(self) -> AbstractContextManager[Connection]:
         """Return a connection inside the only write transaction; raises Busy after the configured wait."""
 
-    def clock_s(self, connection: Connection) -> float:
+    def clock_s(self) -> ColumnElement[float]:
         """Return the time by the clock of the database, in seconds since 1970: it is the same for all machines."""
 
     def n_bytes(self, connection: Connection) -> int:
@@ -125,7 +128,24 @@ async def finish_in_thread(work: Callable[[], T]) -> T:
 
 def read_meta(connection: Connection, key: str) -> str | None:
     """Return a single value of the index, None if it was never written."""
-    return connection.scalar(_READ_META, {"name": key})
+    values: dict[str, str] | None = connection.info.get(_META)
+    return values.get(key) if values is not None else connection.scalar(meta_value(key))
+
+
+@lru_cache
+def meta_value(key: str) -> Select[Any]:
+    """Return the query of a single value of the index."""
+    return select(s.meta.c.value).where(s.meta.c.key == key)
+
+
+@contextmanager
+def remembered_meta(connection: Connection) -> Iterator[None]:
+    """Read the single values of the index once for all of a write transaction, which alone can change them."""
+    connection.info[_META] = dict(map(tuple, connection.execute(select(s.meta))))
+    try:
+        yield
+    finally:
+        del connection.info[_META]
 
 
 def read_number(connection: Connection, key: str) -> int:
@@ -135,14 +155,20 @@ def read_number(connection: Connection, key: str) -> int:
 
 def read_numbers(connection: Connection, *keys: str) -> tuple[int, ...]:
     """Return several numbers of the index with one query, 0 for each that was never written."""
-    value_by_key = {row.key: int(row.value) for row in connection.execute(_READ_SEVERAL_META, {"names": keys})}
-    return tuple(value_by_key.get(key, 0) for key in keys)
+    values = connection.execute(select(*(meta_value(key).scalar_subquery() for key in keys))).one()
+    return tuple(int(value or 0) for value in values)
 
 
 def write_meta(connection: Connection, key: str, value: str | int) -> None:
     """Write a single value of the index."""
-    if not connection.execute(_UPDATE_META, {"name": key, "new": str(value)}).rowcount:
-        connection.execute(s.meta.insert(), {"key": key, "value": str(value)})
+    connection.execute(_WRITE_META, {"name": key, "new": str(value)})
+    if _META in connection.info:
+        connection.info[_META][key] = str(value)
+
+
+def n_changed(connection: Connection, statement: Update | Delete) -> int:
+    """Run a statement and return how many rows it changed; otherwise a server need not be waited for."""
+    return connection.execute(statement, execution_options={"preserve_rowcount": True}).rowcount
 
 
 def next_rid(connection: Connection, table: Table) -> int:

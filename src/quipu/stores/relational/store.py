@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TypeVar
 
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, inspect, select
 
 from quipu.errors import Busy, Corrupt, Mismatch, Unavailable
 from quipu.model.delta import CommitResult, Delta, DocumentFacts, Job
@@ -49,7 +49,7 @@ from quipu.stores.relational.sql import (
     finish_in_thread,
     read_meta,
     read_number,
-    read_numbers,
+    remembered_meta,
     write_meta,
 )
 from quipu.stores.relational.text_index import BloomFilter
@@ -162,7 +162,7 @@ class RelationalStore:
 
     async def claim_jobs(self, limit: int) -> list[Job]:
         def claim(connection: Connection) -> list[Job]:
-            now_s = self._backend.clock_s(connection)
+            now_s = self._backend.clock_s()
             return jobs.claim(connection, limit, owner=self._owner, now_s=now_s, until_s=now_s + self._lease_s)
 
         return await self._write(claim)
@@ -170,14 +170,14 @@ class RelationalStore:
     async def update_jobs(self, status: DocumentStatus, job_ids: Sequence[int] | None = None) -> set[int]:
         return await self._write(
             lambda connection: jobs.update(
-                connection, status, job_ids, owner=self._owner, until_s=self._lease_end(connection)
+                connection, status, job_ids, owner=self._owner, until_s=self._backend.clock_s() + self._lease_s
             )
         )
 
     @asynccontextmanager
     async def derivation_lease(self) -> AsyncIterator[bool]:
         def acquire(connection: Connection) -> bool:
-            now_s = self._backend.clock_s(connection)
+            now_s = self._now_s(connection)
             until_s = now_s + self._lease_s
             return jobs.acquire_derivation_lease(connection, self._owner, now_s=now_s, until_s=until_s)
 
@@ -192,7 +192,9 @@ class RelationalStore:
                     await asyncio.shield(release)
 
     async def renew_leases(self) -> float:
-        await self._write(lambda connection: jobs.renew(connection, self._owner, self._lease_end(connection)))
+        await self._write(
+            lambda connection: jobs.renew(connection, self._owner, self._now_s(connection) + self._lease_s)
+        )
         return self._lease_s / _RENEWALS_PER_LEASE
 
     async def find_replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
@@ -237,7 +239,7 @@ class RelationalStore:
             # A derivation finds out from the changes since its revision whether it is fresh, so these stay.
             revision, oldest = read_number(connection, "revision"), change_log.oldest_derivation(connection)
             change_log.forget_before(connection, revision if oldest is None else min(revision, oldest))
-            is_reembedding = jobs.is_derivation_leased(connection, now_s=self._backend.clock_s(connection))  # perhaps
+            is_reembedding = jobs.is_derivation_leased(connection, now_s=self._now_s(connection))  # perhaps
             return replies.purge(connection) + vector_writes.purge(connection, is_reembedding=is_reembedding)
 
         if text_only and not await self._read(segments.is_erasure_due):
@@ -286,13 +288,13 @@ class RelationalStore:
         if is_filtered:
             filters.apply_filter(connection, self._backend, allowed)
         with self._backend.guard():
-            schema, revision = read_numbers(connection, "schema", "revision")
+            schema, revision, nonce = change_log.schema_and_revision(connection)
         _check_schema(schema)
         snapshot = Snapshot(
             connection=connection,
             backend=self._backend,
             analyzer=self._analyzer,
-            cache=self._caches.at(revision, change_log.history_nonce(connection, revision), allowed),
+            cache=self._caches.at(revision, nonce, allowed),
             is_filtered=is_filtered,
         )
         return RelationalView(snapshot, revision=revision)
@@ -319,8 +321,9 @@ class RelationalStore:
 
     async def _write(self, change: Callable[[Connection], T]) -> T:
         def checked(connection: Connection) -> T:
-            _check_schema(read_number(connection, "schema"))
-            return change(connection)
+            with remembered_meta(connection):
+                _check_schema(read_number(connection, "schema"))
+                return change(connection)
 
         self._check_open()
         return await self._run(checked)
@@ -333,8 +336,8 @@ class RelationalStore:
         async with self._lock:
             return await finish_in_thread(run)
 
-    def _lease_end(self, connection: Connection) -> float:
-        return self._backend.clock_s(connection) + self._lease_s
+    def _now_s(self, connection: Connection) -> float:
+        return connection.execute(select(self._backend.clock_s())).scalar_one()
 
     def _check_open(self) -> None:
         if self._is_closed:

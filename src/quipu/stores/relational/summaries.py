@@ -53,7 +53,8 @@ _WAITING: dict[SummaryTargetKind, Select[Any]] = {
         _is_waiting(s.relation)
     ),
 }
-_N_WAITING = [select(func.count()).select_from(table).where(_is_waiting(table)) for table in (s.entity, s.relation)]
+# How many entities, and relations, need a summary.
+N_WAITING = [select(func.count()).select_from(table).where(_is_waiting(table)) for table in (s.entity, s.relation)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +102,6 @@ def unsummarised(connection: Connection) -> list[str]:
     entities = connection.execute(_WAITING[SummaryTargetKind.ENTITY]).scalars()
     relations = connection.execute(_WAITING[SummaryTargetKind.RELATION])
     return [*sorted(entities), *sorted(relation_id(*keys) for keys in relations)]
-
-
-def n_unsummarised(connection: Connection) -> int:
-    """Return how many entities and relations need a summary."""
-    return sum(connection.scalar(query) or 0 for query in _N_WAITING)
 
 
 def summary_tasks(connection: Connection, owners: Sequence[SummaryTarget]) -> list[SummaryTask]:

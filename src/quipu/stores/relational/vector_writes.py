@@ -17,7 +17,7 @@ from quipu.model.ids import digest
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.schema import SPACE_CODES
-from quipu.stores.relational.sql import ByValues, checksum, insert_rows, next_rid, read_number, write_meta
+from quipu.stores.relational.sql import ByValues, checksum, insert_rows, n_changed, next_rid, read_number, write_meta
 
 OWNERS = {
     VectorSpace.CHUNK: s.chunk,
@@ -80,6 +80,8 @@ class VectorChanges:
 
 def retarget(connection: Connection, changes: VectorChanges, revision: int) -> None:
     """Queue new texts that have no vector, and delete vectors that have no owner any more."""
+    if not changes.before and not changes.after:
+        return
     models = connection.execute(_MODELS).scalars().all()
     for space in VectorSpace:
         before = {text_hash for kind, text_hash in changes.before if kind == space}
@@ -111,6 +113,8 @@ def _queue(connection: Connection, model: int, space: VectorSpace, hashes: Itera
 
 def write(connection: Connection, vectors: Sequence[VectorRow]) -> None:
     """Store the vectors of queued texts; others are ignored. Raises InvalidDelta for a wrong dimension."""
+    if not vectors:
+        return
     models = {row.identity: row for row in connection.execute(select(s.model))}
     queued = _QUEUED.rows(connection, sorted({vector.text_hash for vector in vectors}))
     code_by_key = {(row.model, row.text_hash): SPACE_CODES[row.space] for row in queued}
@@ -224,7 +228,7 @@ def purge(connection: Connection, *, is_reembedding: bool) -> int:
         for row in connection.execute(select(_m.rid).where(_m.state == "building")).all():
             _drop_model(connection, row.rid)
     write_meta(connection, "gone_since", read_number(connection, "revision"))
-    return connection.execute(s.vector_gone.delete()).rowcount
+    return n_changed(connection, s.vector_gone.delete())
 
 
 def rebuild(connection: Connection, revision: int) -> None:

@@ -34,6 +34,7 @@ from quipu.stores.relational.sql import (
     Ints,
     as_texts,
     from_texts,
+    meta_value,
     read_number,
     read_numbers,
     texts_from_json,
@@ -52,15 +53,18 @@ _c, _e, _r, _v, _gone = s.chunk.c, s.entity.c, s.relation.c, s.vector.c, s.vecto
 _n, _s, _p, _k = s.entity_name.c, s.sentence.c, s.report.c, s.cluster.c
 _em, _rm = s.entity_mention.c, s.relation_mention.c
 
-_DIMENSION = select(s.model.c.dimension).where(s.model.c.state == "live")
+_DIMENSION = select(s.model.c.dimension).where(s.model.c.state == "live").scalar_subquery()
 _is_after = _v.model == LIVE, _v.space == bindparam("space"), _v.rid > bindparam("row")
 _AFTER = select(_v.rid, _v.data, _v.checksum).where(*_is_after).order_by(_v.rid)
-_N_AFTER = select(func.count()).select_from(s.vector).where(*_is_after)
-_GONE = as_texts(
-    select(_gone.rid).where(
-        _gone.model == LIVE, _gone.space == bindparam("space"), _gone.revision > bindparam("revision")
-    )
+_is_gone = _gone.model == LIVE, _gone.space == bindparam("space"), _gone.revision > bindparam("revision")
+_N_AFTER = select(
+    func.count(),
+    _DIMENSION,
+    as_texts(select(_gone.rid).where(*_is_gone)).scalar_subquery(),
+    meta_value("gone_since").scalar_subquery(),
 )
+_N_AFTER = _N_AFTER.select_from(s.vector).where(*_is_after)
+_MAX_REVISION = 2**63 - 1
 
 
 def _owned(hashed: Any, *columns: Any) -> Select[Any]:
@@ -95,6 +99,10 @@ _BY_ID = {  # for owners whose id is a column
 _BY_RELATION = Lookup(_owned(_r.vector_hash, _r.rid), _r.rid)
 _BY_REPORT = Lookup(_owned(_p.vector_hash, _p.rid), _p.rid)
 _OF_SENTENCES = Lookup(_sentences_owned, _c.id, stated_in=_s.chunk)
+
+# How many vectors the live model has, and how many texts wait for one.
+N_VECTORS = select(func.count()).where(_v.model == LIVE)
+N_WITHOUT_VECTOR = select(func.count()).where(s.vector_todo.c.model == LIVE)
 
 _chunks = select(ALLOWED_CHUNK.c.rid)
 _mentioned = select(_em.entity).where(_em.chunk.in_(_chunks))
@@ -137,28 +145,22 @@ _WITHOUT_VECTOR = (
 
 def vectors(snapshot: Snapshot, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:
     """Return the vectors of a space with a row above `after`, and the rows deleted after the revision `since`."""
-    where = {"space": space, "row": after}
-    n = snapshot.connection.scalar(_N_AFTER, where) or 0
-    dimension = snapshot.connection.scalar(_DIMENSION) or 0 if n else 0
-    rows, matrix = np.empty(n, dtype=np.int64), np.empty((n, dimension), dtype="<f2")
-    result = snapshot.connection.execute(_AFTER, where)
+    where = {"space": space, "row": after, "revision": _MAX_REVISION if since is None else since}
+    n_after, dimension, deleted_rows, gone_since = snapshot.connection.execute(_N_AFTER, where).one()
+    rows = np.empty(n_after, dtype=np.int64)
+    matrix = np.empty((n_after, dimension if n_after else 0), dtype="<f2")
+    result = snapshot.connection.execute(_AFTER, where) if n_after else None
     start = 0
-    while block := result.fetchmany(_BLOCK_ROWS):  # into arrays at once: row objects would take as much memory again
+    # Into arrays at once: row objects would take as much memory again.
+    while result and (block := result.fetchmany(_BLOCK_ROWS)):
         end = start + len(block)
         rows[start:end] = [row.rid for row in check_rows(s.vector, block)]
         matrix[start:end] = np.frombuffer(b"".join([row.data for row in block]), "<f2").reshape(len(block), -1)
         start = end
+    is_known = since is not None and since >= int(gone_since or 0)
     return VectorBlock(
-        rows=rows, vectors=matrix, deleted=None if since is None else _deleted_rows(snapshot, space, since)
+        rows=rows, vectors=matrix, deleted=np.sort(from_texts([(deleted_rows,)], 1)[0]) if is_known else None
     )
-
-
-def _deleted_rows(snapshot: Snapshot, space: VectorSpace, revision: int) -> Ints | None:
-    """Return the rows deleted after `revision`, None if that is no longer recorded."""
-    if revision < read_number(snapshot.connection, "gone_since"):
-        return None
-    rows = snapshot.connection.execute(_GONE, {"space": space, "revision": revision}).all()
-    return np.sort(from_texts(rows, 1)[0])
 
 
 def allowed_rows(snapshot: Snapshot, space: VectorSpace) -> Ints | None:
@@ -222,16 +224,6 @@ def chunk_vector_rows(snapshot: Snapshot) -> tuple[Ints, Ints]:
 
     numbers, rows = cached_arrays(snapshot.cache.unfiltered, _CHUNK_VECTORS, read)
     return numbers, rows
-
-
-def n_texts_without_vector(snapshot: Snapshot) -> int:
-    """Return the number of texts that wait for a vector of the live model."""
-    return snapshot.connection.scalar(select(func.count()).where(s.vector_todo.c.model == LIVE)) or 0
-
-
-def n_vectors(snapshot: Snapshot) -> int:
-    """Return the number of vectors of the live model."""
-    return snapshot.connection.scalar(select(func.count()).where(_v.model == LIVE)) or 0
 
 
 def _owned_by(snapshot: Snapshot, space: VectorSpace, ids: Sequence[str]) -> list[tuple[int, int, str]]:

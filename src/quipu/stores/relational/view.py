@@ -5,10 +5,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import lru_cache, reduce
 from itertools import islice
+from operator import add
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
-from sqlalchemy import ColumnElement, Table, func, select
+from sqlalchemy import ColumnElement, Select, Table, func, select
 
 from quipu.model.cluster import Hierarchy
 from quipu.model.derivation import (
@@ -55,9 +57,8 @@ _DERIVATION_COUNTS: Mapping[str, Callable[[Snapshot], DerivationCounts]] = {
 }
 
 
-def _n_rows(*tables: Table) -> Callable[[Snapshot], int]:
-    counts = [select(func.count()).select_from(table) for table in tables]
-    return lambda snapshot: sum(snapshot.connection.scalar(count) or 0 for count in counts)
+def _n_rows(*tables: Table) -> list[Select[Any]]:
+    return [select(func.count()).select_from(table) for table in tables]
 
 
 def _n_by_value(column: ColumnElement[Any]) -> Callable[[Snapshot], dict[str, int]]:
@@ -65,18 +66,21 @@ def _n_by_value(column: ColumnElement[Any]) -> Callable[[Snapshot], dict[str, in
     return lambda snapshot: {row[0]: row[1] for row in snapshot.connection.execute(query)}
 
 
-_COUNTS: Mapping[CountName, Callable[[Snapshot], Any]] = {
+# Numbers are read with one statement, each the sum of some counts.
+_NUMBERS: Mapping[CountName, Sequence[Select[Any]]] = {
     "documents": _n_rows(s.document),
     "chunks": _n_rows(s.chunk),
     "entities": _n_rows(s.entity),
     "relations": _n_rows(s.relation),
     "mentions": _n_rows(s.entity_mention, s.relation_mention),
     "links": _n_rows(s.link),
-    "vectors": vector_reads.n_vectors,
+    "vectors": [vector_reads.N_VECTORS],
     "replies": _n_rows(s.reply),
+    "stale_vectors": [vector_reads.N_WITHOUT_VECTOR],
+    "n_unsummarised": summaries.N_WAITING,
+}
+_COUNTS: Mapping[CountName, Callable[[Snapshot], Any]] = {
     "jobs": _n_by_value(s.job.c.status),
-    "stale_vectors": vector_reads.n_texts_without_vector,
-    "n_unsummarised": lambda snapshot: summaries.n_unsummarised(snapshot.connection),
     "extractors": _n_by_value(func.substr(s.document.c.content_hash, EXTRACTOR_NAME_OFFSET + 1).label("reader")),
     "embedder": lambda snapshot: vector_writes.live_model(snapshot.connection),
     "schema": lambda snapshot: read_number(snapshot.connection, "schema"),
@@ -85,10 +89,20 @@ _COUNTS: Mapping[CountName, Callable[[Snapshot], Any]] = {
 
 
 def _counts(snapshot: Snapshot, *names: CountName, of: Sequence[str] | None = None) -> IndexCounts:
-    counts = {name: _COUNTS[name](snapshot) for name in names or _COUNTS}
+    numbers = [name for name in names or _NUMBERS if name in _NUMBERS]
+    counts = {name: _COUNTS[name](snapshot) for name in names or _COUNTS if name in _COUNTS}
+    if numbers:
+        counts |= snapshot.connection.execute(_count(*numbers)).one()._mapping
     if of is not None and "replies" in counts:
         counts["replies"] = replies.n_removed_with(snapshot.connection, of)
     return IndexCounts(**counts)
+
+
+@lru_cache
+def _count(*names: CountName) -> Select[Any]:
+    """Return a query of one row with these numbers, by name."""
+    sums = {name: reduce(add, [count.scalar_subquery() for count in _NUMBERS[name]]) for name in names}
+    return select(*(total.label(name) for name, total in sums.items()))
 
 
 def _changes_since(snapshot: Snapshot, revision: int) -> ChangeSet | None:

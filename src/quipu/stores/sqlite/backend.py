@@ -12,7 +12,9 @@ from urllib.parse import quote
 
 from sqlalchemy import (
     URL,
+    ColumnElement,
     Connection,
+    Double,
     Engine,
     MetaData,
     Select,
@@ -21,6 +23,7 @@ from sqlalchemy import (
     create_engine,
     create_mock_engine,
     event,
+    func,
     insert,
 )
 from sqlalchemy.dialects import registry
@@ -38,7 +41,7 @@ _MAPPED_BYTES = 2_147_418_112
 # Two values that every index has from the start.
 _INDEX_VALUES = "SELECT count(*) FROM meta WHERE key IN ('schema', 'tokenizer')"
 
-_CLOCK = "SELECT (julianday('now') - 2440587.5) * 86400.0"  # 2440587.5: 1970-01-01 as a Julian day
+_CLOCK: ColumnElement[float] = (func.julianday("now", type_=Double) - 2440587.5) * 86400.0  # 1970-01-01: 2440587.5
 _MAX_COMPILED = 1_000  # statements: more than there are in this package
 
 
@@ -101,9 +104,9 @@ class SqliteBackend:
         """Return the primary key."""
         return list(table.primary_key)
 
-    def clock_s(self, connection: Connection) -> float:
+    def clock_s(self) -> ColumnElement[float]:
         """Return the time of this machine: only its processes open the file."""
-        return float(connection.exec_driver_sql(_CLOCK).scalar_one())
+        return _CLOCK
 
     def n_bytes(self, connection: Connection) -> int:
         """Return 0: the file is in the folder of the index."""
