@@ -25,24 +25,6 @@ class EdgeList:
         return np.bincount(ends, weights=np.tile(self.weights, 2), minlength=self.n).astype(np.float64)
 
 
-@dataclass(frozen=True, slots=True)
-class AdjacencyLists:
-    """The same graph by node: the edges of node i are [starts[i], starts[i + 1]) of `ends` and `weights`."""
-
-    starts: Ints
-    ends: Ints
-    weights: Floats
-
-
-def adjacency_lists(graph: EdgeList) -> AdjacencyLists:
-    """Return the edges of each node in both directions, ordered by the other end."""
-    near = np.concatenate([graph.sources, graph.targets])
-    far = np.concatenate([graph.targets, graph.sources])
-    order = np.lexsort((far, near))
-    starts = np.searchsorted(near[order], np.arange(graph.n + 1))
-    return AdjacencyLists(starts, far[order], np.tile(graph.weights, 2)[order])
-
-
 def edge_list(n: int, first: Ints, second: Ints, weights: Floats) -> EdgeList:
     """Return the graph of these edges, given in any order and direction.
 
