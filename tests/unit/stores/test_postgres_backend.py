@@ -191,7 +191,7 @@ async def test_a_connection_that_the_server_closed_is_replaced(postgres: Postgre
         await publish(store, document("a", "One."))
         with psycopg.connect(postgres.server.uri(), autocommit=True) as connection:
             connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'quipu'"
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'quipu'"
             )
         async with store.view() as view:
             assert [doc.id for doc in await view.documents()] == ["a"]

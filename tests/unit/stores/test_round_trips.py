@@ -4,15 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psycopg
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from benchmarks.statements import measure_postgres
+from quipu.errors import Unavailable
 from quipu.model.index_address import parse_database_address
 from quipu.stores.postgres.backend import PostgresBackend
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import insert_rows, n_changed, read_meta, write_meta
+from quipu.stores.relational.sql import insert_rows, n_changed, next_rid, read_meta, write_meta
 from quipu.stores.relational.store import RelationalStore
 from tests.postgres import PostgresIndexes
 
@@ -80,3 +82,36 @@ def test_rows_are_counted_and_read_in_pieces_after_statements_that_nobody_waited
         insert_rows(connection, s.meta, [{"key": "gate 3", "value": "new"}])
         pieces = connection.execute(select(s.meta.c.value).where(is_new), execution_options={"yield_per": 2})
         assert pieces.scalars().all() == ["new"] * 4
+
+
+async def test_a_write_whose_connection_is_closed_says_so_and_the_next_one_works(
+    backend: PostgresBackend, postgres: PostgresIndexes
+) -> None:
+    store = RelationalStore(backend, lease_s=60.0)
+
+    def close(connection: Connection) -> None:
+        write_meta(connection, "wall", "1")
+        pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        with psycopg.connect(postgres.server.uri(), autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+        write_meta(connection, "gate", "1")
+        next_rid(connection, s.document)
+
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="connection"):
+            await store._write(close)
+    await store._write(lambda connection: write_meta(connection, "wall", "2"))
+    assert await store._read(lambda connection: read_meta(connection, "wall")) == "2"
+    assert await store._read(lambda connection: read_meta(connection, "gate")) is None
+    await store.close()
+
+
+def test_a_connection_that_was_lost_unnoticed_is_replaced(backend: PostgresBackend) -> None:
+    with _closing(backend):
+        with backend.reading() as connection:
+            lost = connection.connection.driver_connection
+        assert lost is not None
+        lost.pgconn.finish()
+        with backend.reading() as connection:
+            assert connection.connection.driver_connection is not lost
+            assert read_meta(connection, "schema")

@@ -294,28 +294,32 @@ def _execute_many(cursor: Any, statement: str, rows: Any, _: object) -> bool:
     return True
 
 
-def driver_cursor(connection: Connection) -> "psycopg.Cursor[Any]":
+def driver_cursor(connection: Connection) -> Any:
     """Return a cursor of psycopg, for COPY, after all that was sent: libpq has no COPY in a pipeline."""
     driver: Any = connection.connection.driver_connection
     driver.finish_unread()
-    cursor: psycopg.Cursor[Any] = driver.cursor()
-    return cursor
+    return driver.cursor()
 
 
 def _roll_back(connection: Connection) -> None:
     """End a transaction that failed, whatever was sent before; the connection may be gone."""
-    with suppress(SQLAlchemyError, psycopg.Error):
+    try:
         driver: Any = connection.connection.driver_connection
         with suppress(psycopg.Error):
             driver.finish_unread()
         connection.exec_driver_sql("ROLLBACK")
         driver.finish_unread()
+    except (SQLAlchemyError, psycopg.Error):
+        connection.invalidate()
 
 
 def _check_alive(driver: Any, *_: object) -> None:
     """Let the pool replace a connection from which something can be read unasked: the server has closed it."""
     with selectors.DefaultSelector() as selector:
-        selector.register(driver.fileno(), selectors.EVENT_READ)
+        try:
+            selector.register(driver.fileno(), selectors.EVENT_READ)
+        except psycopg.Error as error:
+            raise DisconnectionError from error
         if selector.select(0):
             raise DisconnectionError
 

@@ -141,11 +141,12 @@ def meta_value(key: str) -> Select[Any]:
 @contextmanager
 def remembered_meta(connection: Connection) -> Iterator[None]:
     """Read the single values of the index once for all of a write transaction, which alone can change them."""
-    connection.info[_META] = dict(map(tuple, connection.execute(select(s.meta))))
+    notes = connection.info  # a connection that is lost has none any more
+    notes[_META] = dict(map(tuple, connection.execute(select(s.meta))))
     try:
         yield
     finally:
-        del connection.info[_META]
+        notes.pop(_META, None)
 
 
 def read_number(connection: Connection, key: str) -> int:
