@@ -333,7 +333,8 @@ def _engine(address: DatabaseAddress, schema: str, wait_s: float) -> Engine:
         max_overflow=_MAX_CONNECTIONS - _POOL_SIZE,
         pool_timeout=max(wait_s, 1.0),
         pool_use_lifo=True,
-        pool_reset_on_return=None,  # each transaction has ended, and a reset would wait for the server
+        pool_reset_on_return=None,  # each transaction has ended, and to end it again would wait for the server
+        skip_autocommit_rollback=True,
     )
     event.listen(engine, "do_execute", _execute)
     event.listen(engine, "do_executemany", _execute_many)
