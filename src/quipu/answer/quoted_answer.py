@@ -51,8 +51,11 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
     passages = sources.passages() if quotable_passages(answer_input) else []
     quotes = choose_quotes(sources.question, passages, subject=sources.subject) if passages else []
     if computed := _computed(sources):
-        others = [OverviewPart(quote=quote) for quote in quotes if not quote.overlaps(computed.quote)]
-        parts = [OverviewPart(label=f"{computed.text}\n", quote=computed.quote), *others]
+        others = _without_repeats([quote for quote in quotes if not quote.overlaps(computed.quote)])
+        parts = [
+            OverviewPart(label=f"{computed.text}\n", quote=computed.quote),
+            *(OverviewPart(quote=quote) for quote in others),
+        ]
         return _draft(parts, answer_input, is_supported=True, trace_notes=("computed over the cells of a table",))
     cover = max((quote.held.share for quote in quotes), default=0.0)
     n_words = max((quote.held.n_words for quote in quotes), default=0.0)
@@ -186,8 +189,9 @@ def _answering(quote: Quote) -> Span:
     )
     if below is None or below.start >= quote.spans[-1][1] or below.kind not in (BlockKind.PARAGRAPH, BlockKind.CODE):
         return quote.mark
-    is_code = below.kind is BlockKind.CODE
-    return (below.start, below.end) if is_code else next(sentence_bounds(quote.passage.text, below))
+    if below.kind is BlockKind.CODE:
+        return below.start, below.end
+    return next(sentence_bounds(quote.passage.text, below))
 
 
 def _highlights(quote: Quote, offset: int) -> Iterator[tuple[int, int]]:

@@ -85,7 +85,7 @@ _TAG = re.compile(
 )
 _CONTENTS = re.compile(r"^\W*\d+(?:\.\d+)+\.?\s+\S|(?:\.{4,}|(?:\. ){4,})\s*\d+$", re.MULTILINE)
 _SECTION_NUMBER = re.compile(r"\d+(?:\.\d+)+\.?\s+[^\W\d_]")
-_BEGINNINGS = (_ITEM, _FENCE, _HASH_HEADING, ASKED)  # of what ends a paragraph
+_STARTS_OTHER = (_ITEM, _FENCE, _HASH_HEADING, ASKED)  # a paragraph ends before a line that begins so
 _DIAGRAM_LANGUAGES = frozenset(("mermaid", "plantuml", "dot", "graphviz"))
 _TEMPLATE = re.compile(
     r"\s*(?:\{%|\{\{|<!--|:\w+:(?:\s|$)|---\s*$|\.\. (?:_|toctree|contents|image|figure|include|raw|currentmodule|meta"
@@ -225,7 +225,7 @@ def _n_lines_of_text(lines: list[_TextLine], place: int) -> int:
         line = lines[end]
         is_wrapped = place == 0 and len(first.text) > MAX_TERM_CHARS  # the passage begins in the middle of a paragraph
         is_term = end == place + 1 and not is_item and not is_wrapped and line.indent >= first.indent + 2
-        starts_other = _is_row(line.text) or any(pattern.match(line.text) for pattern in _BEGINNINGS)
+        starts_other = _is_row(line.text) or any(pattern.match(line.text) for pattern in _STARTS_OTHER)
         if not line.text or starts_other or is_term or _RULE.fullmatch(line.text) or line.indent + 2 <= first.indent:
             return end - place
     return len(lines) - place

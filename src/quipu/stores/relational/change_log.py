@@ -113,7 +113,7 @@ def changes_since(connection: Connection, revision: int) -> ChangeSet | None:
     return ChangeSet(chunks=chunks, entities=entities, history_nonce=nonce)
 
 
-def schema_and_revision(connection: Connection) -> tuple[int, int, int | None]:
+def schema_revision_and_nonce(connection: Connection) -> tuple[int, int, int | None]:
     """Return the schema number, the present revision and the history nonce."""
     now = connection.execute(_NOW).one()
     return int(now[0] or 0), int(now[1] or 0), now[2]

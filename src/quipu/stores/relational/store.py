@@ -288,7 +288,7 @@ class RelationalStore:
         if is_filtered:
             filters.apply_filter(connection, self._backend, allowed)
         with self._backend.guard():
-            schema, revision, nonce = change_log.schema_and_revision(connection)
+            schema, revision, nonce = change_log.schema_revision_and_nonce(connection)
         _check_schema(schema)
         snapshot = Snapshot(
             connection=connection,

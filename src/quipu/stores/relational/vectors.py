@@ -56,14 +56,16 @@ _em, _rm = s.entity_mention.c, s.relation_mention.c
 _DIMENSION = select(s.model.c.dimension).where(s.model.c.state == "live").scalar_subquery()
 _is_after = _v.model == LIVE, _v.space == bindparam("space"), _v.rid > bindparam("row")
 _AFTER = select(_v.rid, _v.data, _v.checksum).where(*_is_after).order_by(_v.rid)
-_is_gone = _gone.model == LIVE, _gone.space == bindparam("space"), _gone.revision > bindparam("revision")
-_N_AFTER = select(
-    func.count(),
-    _DIMENSION,
-    as_texts(select(_gone.rid).where(*_is_gone)).scalar_subquery(),
-    meta_value("gone_since").scalar_subquery(),
+_GONE = as_texts(
+    select(_gone.rid).where(
+        _gone.model == LIVE, _gone.space == bindparam("space"), _gone.revision > bindparam("revision")
+    )
+).scalar_subquery()
+_COUNT_AND_GONE = (
+    select(func.count(), _DIMENSION, _GONE, meta_value("gone_since").scalar_subquery())
+    .select_from(s.vector)
+    .where(*_is_after)
 )
-_N_AFTER = _N_AFTER.select_from(s.vector).where(*_is_after)
 _MAX_REVISION = 2**63 - 1
 
 
@@ -146,7 +148,7 @@ _WITHOUT_VECTOR = (
 def vectors(snapshot: Snapshot, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:
     """Return the vectors of a space with a row above `after`, and the rows deleted after the revision `since`."""
     where = {"space": space, "row": after, "revision": _MAX_REVISION if since is None else since}
-    n_after, dimension, deleted_rows, gone_since = snapshot.connection.execute(_N_AFTER, where).one()
+    n_after, dimension, deleted_rows, gone_since = snapshot.connection.execute(_COUNT_AND_GONE, where).one()
     rows = np.empty(n_after, dtype=np.int64)
     matrix = np.empty((n_after, dimension if n_after else 0), dtype="<f2")
     result = snapshot.connection.execute(_AFTER, where) if n_after else None
