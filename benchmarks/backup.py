@@ -33,7 +33,7 @@ async def main(n_chunks: int, index: Path | None) -> None:
         start = time.process_time()
         async with open_index(index, Given()) as (kb, _):
             summary = await kb.backup(archive)
-        print(f"{summary.n_chunks:,} chunks, {summary.n_rows:,} rows, {summary.n_bytes / 1e6:,.0f} MB")
+        print(f"{summary.n_chunks:,} chunks, {summary.n_bytes / 1e6:,.0f} MB")
         print(f"backup:  {time.process_time() - start:.1f} s of CPU", flush=True)
         start = time.process_time()
         await check_archive(archive)

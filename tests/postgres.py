@@ -2,14 +2,23 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
-from quipu.model.index_address import parse_database_address
+from quipu.model.index_address import DatabaseAddress, parse_database_address
 from quipu.stores.postgres.backend import PostgresBackend
+from quipu.stores.relational.archive import copy_to_file
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.postgres_server import PostgresServer
+
+
+def open_postgres(address: DatabaseAddress, busy_timeout_s: float) -> PostgresBackend:
+    """Return a backend as wiring makes it."""
+    draft = partial(SqliteBackend, busy_timeout_s=busy_timeout_s, is_draft=True)
+    return PostgresBackend(address, busy_timeout_s=busy_timeout_s, copy_to_file=partial(copy_to_file, draft=draft))
 
 
 class PostgresIndexes:
@@ -22,9 +31,7 @@ class PostgresIndexes:
 
     def backend(self, name: str, *, busy_timeout_s: float = 30.0) -> PostgresBackend:
         """Return a backend for an index, which need not exist yet."""
-        return PostgresBackend(
-            parse_database_address(self.server.address(_workspace(name))), busy_timeout_s=busy_timeout_s
-        )
+        return open_postgres(parse_database_address(self.server.address(_workspace(name))), busy_timeout_s)
 
     @contextmanager
     def lent(self, name: str) -> Iterator[PostgresBackend]:

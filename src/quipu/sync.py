@@ -268,7 +268,6 @@ class BlockingQuipu:
     paths = _blocking(Quipu.paths)
     graph_map = _blocking(Quipu.graph_map)
     export_graph = _iterating(Quipu.export_graph)
-    archive = _iterating(Quipu.archive)
     backup = _blocking(Quipu.backup)
     status = _blocking(Quipu.status)
     verify = _blocking(Quipu.verify)

@@ -61,7 +61,7 @@ def load(tmp_path: Path) -> Load:
         file = tmp_path / "archive.quipu"
         file.write_bytes(archive)
         database = tmp_path / f"{storage}.sqlite"
-        restore_database(file, database, Analyzer(), busy_timeout_s=30.0, on_rows=lambda *_: None)
+        restore_database(file, database, Analyzer(), busy_timeout_s=30.0, on_bytes=lambda *_: None)
 
     return load
 

@@ -22,12 +22,12 @@ from quipu.model.query import Query
 from quipu.parse import FILE_TYPES, parse
 from quipu.ports.ingest import Extractor
 from quipu.providers.local import ByteTokenizer, WordLlamaEmbedder
-from quipu.stores.postgres.backend import PostgresBackend
 from quipu.stores.relational.sql import Backend
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
+from tests.postgres import open_postgres
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ def open_backend(folder: Path, busy_timeout_s: float = 60.0) -> Backend:
     if not server:
         return SqliteBackend(folder / "index.sqlite", busy_timeout_s=busy_timeout_s)
     address = DatabaseAddress(server, digest(str(folder.absolute()))[:20])
-    return PostgresBackend(address, busy_timeout_s=busy_timeout_s)
+    return open_postgres(address, busy_timeout_s)
 
 
 @asynccontextmanager

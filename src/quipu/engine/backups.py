@@ -1,20 +1,22 @@
 """Backup and repair: the index as one archive, and everything derived in it built again from the facts."""
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from quipu.atomic_file import remove_files, replace_atomically
+from quipu.atomic_file import move_durably, remove_files
 from quipu.engine.components import Components
 from quipu.errors import InvalidInput, NotFound, Unavailable
 from quipu.model.delta import Delta
 from quipu.model.derivation import RepairResult
 from quipu.model.event import EventSink, Progress, ignore_event
 from quipu.model.results import RefreshResult
-from quipu.ports.archive import ArchivePiece, ArchiveSummary
+from quipu.ports.archive import ArchiveSummary, OnBytes
+
+_MEGABYTE = 1_000_000
 
 
 class Refreshes(Protocol):
@@ -52,16 +54,6 @@ class Backups:
         refreshed = await self.refresh(names, on_event=on_event)
         return RepairResult(repaired=tuple(repaired), left=tuple(await store.verify()), stopped=refreshed.stopped)
 
-    async def archive(self) -> AsyncGenerator[ArchivePiece, None]:
-        """Yield an archive of the index in pieces: of one snapshot, while others write. `quipu.restore` reads it."""
-        archives = self._components.archives
-        if archives is None:
-            raise Unavailable("The store of this index makes no archives.")
-        created_at = datetime.now(UTC).isoformat(timespec="seconds")
-        async with aclosing(archives.archive(created_at)) as pieces:
-            async for piece in pieces:
-                yield piece
-
     async def backup(self, file: str | Path, on_event: EventSink = ignore_event) -> ArchiveSummary:
         """Write everything that the index holds to one file, with a digest; return what it holds.
 
@@ -71,17 +63,25 @@ class Backups:
         """
         path = Path(file)
         _check_target(path)
+        archives = self._components.archives
+        if archives is None:
+            raise Unavailable("The store of this index makes no archives.")
         unfinished = path.with_name(f".{path.name}.unfinished")
+        remove_files([unfinished])
         try:
-            with replace_atomically(path, unfinished) as opened:
-                async with aclosing(self.archive()) as pieces:
-                    async for piece in pieces:
-                        opened.write(piece.content)
-                        on_event(Progress(stage="backup", n_done=piece.n_done, n_total=piece.summary.n_rows))
-                n_bytes = opened.tell()
+            created_at = datetime.now(UTC).isoformat(timespec="seconds")
+            summary = await archives.write(unfinished, created_at, in_megabytes("backup", on_event))
+            await asyncio.to_thread(move_durably, unfinished, path)
         finally:
             remove_files([unfinished])
-        return replace(piece.summary, file=str(path), n_bytes=n_bytes)
+        return replace(summary, file=str(path))
+
+
+def in_megabytes(stage: str, on_event: EventSink) -> OnBytes:
+    """Return what reports the bytes that were read as the progress of a stage, in megabytes."""
+    return lambda n_done, n_total: on_event(
+        Progress(stage=stage, n_done=-(-n_done // _MEGABYTE), n_total=-(-n_total // _MEGABYTE))
+    )
 
 
 def _check_target(path: Path) -> None:

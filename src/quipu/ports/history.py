@@ -52,7 +52,7 @@ class HistoryStore(Protocol):
         """Return how to get to what held at the end of `as_of`, as `model.validity.version_at` decides."""
 
     async def copy_to(self, file: Path) -> None:
-        """Write a copy of the index. Raises Unavailable for a database that cannot be copied to a file."""
+        """Write a copy of the index to a new file."""
 
     async def rewind(self, rewind: Rewind) -> None:
         """Turn this index, which must be a copy, into what held: apply `rewind`, and drop history, queue and talks."""

@@ -1,9 +1,11 @@
 """Maintenance: estimates, derivations, settings, checks and the dump of a workspace."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from pydantic import Field
@@ -24,6 +26,7 @@ from quipu.server.wire import download
 from quipu.settings import EffectiveSetting, effective
 
 _ARCHIVE_TYPE = "application/octet-stream"
+_BYTES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +131,12 @@ async def download_backup(kb: Quipu) -> Response:
 
 
 async def _archive_bytes(kb: Quipu) -> AsyncGenerator[bytes, None]:
-    async with aclosing(kb.archive()) as pieces:
-        async for piece in pieces:
-            yield piece.content
+    with TemporaryDirectory(prefix="quipu-") as folder:
+        file = Path(folder) / "backup.quipu"
+        await kb.backup(file)
+        with file.open("rb") as archive:
+            while piece := await asyncio.to_thread(archive.read, _BYTES_AT_ONCE):
+                yield piece
 
 
 async def _dump_lines(kb: Quipu) -> AsyncIterator[bytes]:

@@ -335,10 +335,9 @@ def open_store(settings: Settings, copy: Path | None = None) -> RelationalStore:
 def _open_backend(settings: Settings, index: Path | str) -> Backend:
     if isinstance(index, Path):
         return SqliteBackend(index.absolute() / INDEX_FILE, busy_timeout_s=settings.busy_timeout_s)
-    from quipu.model.index_address import parse_database_address
-    from quipu.stores.postgres.backend import PostgresBackend
+    from quipu.wiring.candidates import open_postgres
 
-    return PostgresBackend(parse_database_address(index), busy_timeout_s=settings.busy_timeout_s)
+    return open_postgres(settings, str(index))
 
 
 def place(settings: Settings) -> str:

@@ -1,5 +1,7 @@
-"""Approximate vector search by the settings: candidates of Qdrant or pgvector in front of the local index."""
+"""Databases and services in place of local files: PostgreSQL, and candidates of Qdrant or pgvector."""
 
+from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from quipu.errors import InvalidInput
@@ -7,7 +9,12 @@ from quipu.model.index_address import parse_database_address
 from quipu.ports.vector_index import CandidateIndex, VectorIndex
 from quipu.settings import Settings
 from quipu.settings.sources import find_key, find_secrets
+from quipu.stores.relational.archive import copy_to_file
+from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.vectors.approximate import ApproximateVectors
+
+if TYPE_CHECKING:
+    from quipu.stores.postgres.backend import PostgresBackend
 
 QDRANT_KEY = "QUIPU_QDRANT_KEY"
 
@@ -32,11 +39,9 @@ async def _pgvector(settings: Settings) -> CandidateIndex:
             f"vector_search = 'pgvector' needs an index in PostgreSQL, and {settings.folder} is a folder.",
             remedy="Copy it there (quipu copy), or set vector_search to local.",
         )
-    from quipu.stores.postgres.backend import PostgresBackend
     from quipu.stores.postgres.pgvector import PgVectorCandidates
 
-    backend = PostgresBackend(parse_database_address(str(settings.index)), busy_timeout_s=settings.busy_timeout_s)
-    candidates = PgVectorCandidates(backend)
+    candidates = PgVectorCandidates(open_postgres(settings, str(settings.index)))
     try:
         await candidates.check()
     except BaseException:
@@ -56,3 +61,15 @@ def _qdrant(settings: Settings, identity: str) -> CandidateIndex:
         )
     key = find_key((QDRANT_KEY,), [urlsplit(url).netloc], find_secrets(settings.secrets, settings.outer_folder))
     return open_qdrant(url, key.value if key else "", identity)
+
+
+def open_postgres(settings: Settings, address: str) -> "PostgresBackend":
+    """Return the database at an address, which can be copied to a SQLite file. Raises Unavailable without psycopg."""
+    from quipu.stores.postgres.backend import PostgresBackend
+
+    draft = partial(SqliteBackend, busy_timeout_s=settings.busy_timeout_s, is_draft=True)
+    return PostgresBackend(
+        parse_database_address(address),
+        busy_timeout_s=settings.busy_timeout_s,
+        copy_to_file=partial(copy_to_file, draft=draft),
+    )

@@ -5,11 +5,12 @@ import shutil
 from dataclasses import replace as replace_fields
 from pathlib import Path
 
+from quipu.engine.backups import in_megabytes
 from quipu.errors import InvalidInput, NotFound
-from quipu.model.event import EventSink, Progress, ignore_event
-from quipu.ports.archive import ArchiveSummary
+from quipu.model.event import EventSink, ignore_event
+from quipu.ports.archive import ArchiveSummary, OnBytes
 from quipu.settings import Settings
-from quipu.stores.relational.archive import ArchiveReader, OnRows, load_archive
+from quipu.stores.relational.archive import ArchiveReader, adopt
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.stores.sqlite.replacement import remove_database, replace_database
 from quipu.text.words import Analyzer
@@ -56,7 +57,7 @@ async def restore_index(
                 database,
                 make_analyzer(settings),
                 busy_timeout_s=settings.busy_timeout_s,
-                on_rows=_progress("restore", on_event),
+                on_bytes=in_megabytes("restore", on_event),
             )
         except BaseException:
             if is_new:
@@ -70,7 +71,7 @@ async def restore_index(
             shutil.rmtree(folder / name, ignore_errors=True)
         return summary
 
-    return _with_file(await asyncio.to_thread(restore), file)
+    return replace_fields(await asyncio.to_thread(restore), file=str(file))
 
 
 async def copy_index(source: Settings, target: Settings) -> int:
@@ -103,7 +104,7 @@ async def has_index(settings: Settings) -> bool:
 
 
 def restore_database(
-    archive: Path, database: Path, analyzer: Analyzer, *, busy_timeout_s: float, on_rows: OnRows
+    archive: Path, database: Path, analyzer: Analyzer, *, busy_timeout_s: float, on_bytes: OnBytes
 ) -> ArchiveSummary:
     """Make a database from an archive in place of an earlier one, or of none.
 
@@ -114,11 +115,12 @@ def restore_database(
     unfinished = database.with_name(f"{database.name}.restoring")
     remove_database(unfinished)
     try:
+        with archive.open("rb") as file, unfinished.open("wb") as copy:
+            reader = ArchiveReader(file)
+            copy.writelines(reader.pieces(on_bytes))
         backend = SqliteBackend(unfinished, busy_timeout_s=busy_timeout_s, is_draft=True)
         try:
-            with archive.open("rb") as file:
-                reader = ArchiveReader(file)
-                load_archive(reader, backend, analyzer, on_rows)
+            adopt(backend, analyzer)
         finally:
             backend.close()
         replace_database(unfinished, database, busy_timeout_s=busy_timeout_s)
@@ -134,20 +136,13 @@ async def check_archive(file: Path, on_event: EventSink = ignore_event) -> Archi
     def check() -> ArchiveSummary:
         with file.open("rb") as opened:
             reader = ArchiveReader(opened)
-            reader.check(_progress("check", on_event))
+            for _ in reader.pieces(in_megabytes("check", on_event)):
+                pass
             return reader.summary
 
-    return _with_file(await asyncio.to_thread(check), file)
+    return replace_fields(await asyncio.to_thread(check), file=str(file))
 
 
 def _check_file(file: Path) -> None:
     if not file.is_file():
         raise NotFound(f"There is no archive {str(file)!r}.", remedy="`quipu backup FILE` makes one.")
-
-
-def _with_file(summary: ArchiveSummary, file: Path) -> ArchiveSummary:
-    return replace_fields(summary, file=str(file), n_bytes=file.stat().st_size)
-
-
-def _progress(stage: str, on_event: EventSink) -> OnRows:
-    return lambda n_done, n_total: on_event(Progress(stage=stage, n_done=n_done, n_total=n_total))

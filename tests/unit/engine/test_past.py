@@ -11,7 +11,8 @@ from quipu.engine.graph_map import MapLevel, MapQuery
 from quipu.errors import InvalidInput
 from quipu.model.document import DocumentListing
 from quipu.model.query import Filter
-from tests.laws.world import engine
+from quipu.testing.postgres_server import PostgresServer
+from tests.laws.world import DATABASE_VARIABLE, engine
 
 OLD = "Alice Kober leads the Acme Corporation in Boston."
 NEW = "Emmett Bennett leads the Acme Corporation in Madison."
@@ -19,9 +20,12 @@ NEW = "Emmett Bennett leads the Acme Corporation in Madison."
 PEOPLE = {"Alice Kober", "Emmett Bennett", "Eve Stone", "Bo Smith"}
 
 
-@pytest.fixture
-async def kb(tmp_path: Path) -> AsyncIterator[Quipu]:
+@pytest.fixture(params=["sqlite", "postgres"])
+async def kb(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Quipu]:
     """An index in which a policy was replaced in 2021, and another document came in 2023."""
+    if request.param == "postgres":
+        running: PostgresServer = request.getfixturevalue("running_postgres")
+        monkeypatch.setenv(DATABASE_VARIABLE, running.uri())
     async with engine(tmp_path / "kb", keeps_history=True) as kb:
         for name, year, text in (
             ("policy", 2018, OLD),

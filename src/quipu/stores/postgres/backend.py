@@ -41,6 +41,8 @@ try:
 except ImportError as missing:
     raise Unavailable("PostgreSQL needs psycopg.", remedy="pip install 'quipu-rag[postgres]'") from missing
 
+CopyToFile = Callable[[Connection, Path], None]
+
 _POOL_SIZE, _MAX_CONNECTIONS = 5, 20
 # Of each session. Compiling a query takes longer than running ours. A writer whose machine is gone is given up, and
 # with it its lock, after two minutes.
@@ -106,7 +108,10 @@ _REMEDIES = {
 class PostgresBackend:
     """One schema of a database. Readers never wait; a second writer waits up to `busy_timeout_s`."""
 
-    def __init__(self, address: DatabaseAddress, *, busy_timeout_s: float) -> None:
+    def __init__(
+        self, address: DatabaseAddress, *, busy_timeout_s: float, copy_to_file: CopyToFile | None = None
+    ) -> None:
+        self._copy_to_file = copy_to_file
         self._address = address
         self._wait_s = busy_timeout_s
         self._schema = f"quipu_{address.workspace}"
@@ -183,11 +188,10 @@ class PostgresBackend:
         return []
 
     def copy_to(self, connection: Connection, file: Path) -> None:
-        """Raise Unavailable: a schema of PostgreSQL cannot be copied to a file."""
-        raise Unavailable(
-            f"{self._name}: an earlier version held then, and questions about it need a copy of the index in a file.",
-            remedy="Ask about a date at which the present versions held, or keep the index in a folder.",
-        )
+        """Write what a snapshot sees into a new database file, by the function that this was made with."""
+        if self._copy_to_file is None:
+            raise Unavailable(f"{self._name} was opened without a way to copy it to a file.")
+        self._copy_to_file(connection, file)
 
     def close(self) -> None:
         """Release every connection."""

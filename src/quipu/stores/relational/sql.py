@@ -98,7 +98,7 @@ class Backend(Protocol):
         """Return the errors that the database finds in its own files; `is_quick` leaves its indexes out."""
 
     def copy_to(self, connection: Connection, file: Path) -> None:
-        """Write what a snapshot sees into a new database file; Unavailable where there are no such files."""
+        """Write what a snapshot sees into a new SQLite file."""
 
     def close(self) -> None:
         """Close every connection."""
