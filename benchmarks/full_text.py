@@ -229,7 +229,11 @@ def real_chunks(folder: Path, n: int, n_words: int) -> list[list[str]]:
     """Return the terms of `n` chunks of shuffled sentences of the corpora below a folder."""
     random = Random(1)
     texts = [json.loads(line)["text"] for file in sorted(folder.rglob("corpus.jsonl")) for line in file.open("rb")]
-    sentences = [index_terms(split_words(text[start:end])) for text in texts for start, end in sentence_spans(text)]
+    sentences = [
+        index_terms(split_words(text[start:end]), text[start:end])
+        for text in texts
+        for start, end in sentence_spans(text)
+    ]
     chunks: list[list[str]] = []
     while len(chunks) < n:
         chunk: list[str] = []

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from quipu.answer.text_blocks import BlockKind, TextBlock, read_blocks
+from quipu.answer.text_blocks import MAX_TERM_CHARS, BlockKind, TextBlock, ends_sentence, read_blocks
 from quipu.model.answer import Citation
 from quipu.model.graph import Chunk
 
@@ -151,3 +151,9 @@ def _gap(before: Chunk, after: Chunk) -> str:
     if n_characters > 0 and after.header:
         return "\n" + "\f" * (n_characters - 1)
     return " " * n_characters if n_characters < 2 else "\n" * n_characters
+
+
+def is_entry(content: str) -> bool:
+    """Return whether a paragraph is an explanation below a line with its term, and so about nothing above it."""
+    term, _, explanation = content.partition("\n")
+    return len(term) <= MAX_TERM_CHARS and bool(explanation) and not ends_sentence(term.removesuffix("..."))

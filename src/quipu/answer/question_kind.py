@@ -262,3 +262,76 @@ def _pair_or_whole(question: str) -> Iterator[QuestionPart]:
         return
     for side in (match["first"], match["second"]):
         yield _part(f"{question[: match.start()]} {match['before']} {side} {question[match.end() :]}")
+
+
+# What a term is, said beside it: "the -a option", "exit code 23".
+_NOUNS = (
+    r"(?:options?|flags?|switch|commands?|subcommand|parameters?|settings?|directives?|keywords?|variables?|functions?"
+    r"|methods?|programs?|daemons?|exit|code|status|signals?|errors?|опци[яи]|параметр|ключ|команда|настройка|код"
+    r"|директива|функция|переменная|сигнал|ошибка|选项|参数|命令|指令|函数|变量|信号|错误)"
+)
+_NOUN = re.compile(_NOUNS, re.IGNORECASE)
+_BEFORE_TERM = r"[\s\W]*(?:(?:the|an?|in|this|so-called|concept of|term|термин|понятие)\s+)*[*_`\"'«“「:]*"
+_DEFINES = (
+    r"(?:\s*[(（][^)）]{1,80}[)）])?[*_`'\"»”」]*\s*"
+    r"(?:(?:,[^,.]{1,60},\s*)?(?:(?:is|was) (?:an?|the|one|any|used|what|where|when|how|short|simply)"
+    r"|are|means?|stands? for|refers? to|denotes?|consists? of|provides?|lets?|allows?|enables?|helps?|aims? to)\b"
+    r"|[—–:：]|-\s|\|\s*[^\W\d_]{2}|(?:\w+ )?(?:—|–|это\b|является|называ\w+|означает|представляет)"
+    r"|[，,]?(?:是|指|即|表示|为|就是|主要))"
+)
+_CALLED = (
+    r"(?:(?:\bcalled|\bknown as|\breferred to as|\bназыва\w+)\s+(?:an? |the )?|(?:称为|叫做|叫作|称作|简称))"
+    r"[*_`\"'«“「]*"
+)
+_ACTS = (
+    rf"(?:\s*\(\d\w?\))?(?:\s+{_NOUNS})?\s+(?:also |always |only )?[a-z]{{3,}}s\b"  # "The cleanup(8) daemon processes"
+)
+_ASKS_FOR_EFFECT = re.compile(r"what (?:does|do|did)\b", re.IGNORECASE)
+
+
+class TermDefinition:
+    """What defines the term of a part of a question: a sentence that begins so, or an entry below lines with its terms.
+
+    A text about its first words need only define the last one: "mask" of "systemctl mask".
+    """
+
+    def __init__(self, part: QuestionPart) -> None:
+        bare = _without_nouns(part.term)
+        *scope, name = bare.split() or [""]
+        self._patterns = [_definition_pattern(part, term) for term in dict.fromkeys((part.term, bare)) if term]
+        self._scope = frozenset(content_terms_of(" ".join(scope)))
+        self._pattern_in_scope = _definition_pattern(part, name) if self._scope else None
+
+    def __bool__(self) -> bool:
+        return bool(self._patterns)
+
+    def matches(self, text: str, about: str) -> bool:
+        """Return whether a text begins with a definition; `about` are the title and the headings above it."""
+        if any(pattern.match(text) for pattern in self._patterns):
+            return True
+        pattern = self._pattern_in_scope
+        return pattern is not None and pattern.match(text) is not None and self._scope <= {*content_terms_of(about)}
+
+    def is_in(self, text: str, about: str) -> bool:
+        """Return whether a paragraph of a text begins with a definition."""
+        return any(self.matches(paragraph, about) for paragraph in text.split("\n\n"))
+
+
+def _definition_pattern(part: QuestionPart, term: str) -> re.Pattern[str]:
+    words = [
+        re.escape(word[: max(4, len(word) - 2)]) + r"\w*" if re.fullmatch("[а-яё]{5,}", word, re.I) else re.escape(word)
+        for word in term.split()
+    ]
+    name = r"[\s*`_-]*".join(words)
+    defines = rf"(?:{_DEFINES}|{_ACTS})" if _ASKS_FOR_EFFECT.match(part.words) else _DEFINES
+    case = "-i" if term.startswith("-") else "i"  # the options -a and -A are two
+    terms = r"(?:[^\n]{1,60}\n){0,2}(?:[^\s,]+(?:[ =][^\s,]+)?,\s)*"
+    entry = rf"{terms}(?{case}:{name})(?![\w-])[^\n]{{0,60}}(?:\.\.\.|(?<![.:;,]))\n\s*(?-i:[^\W_a-zа-яё])"
+    return re.compile(
+        rf"{entry}|{_BEFORE_TERM}(?{case}:{name})s?{defines}|[^\n]*{_CALLED}{name}s?(?!\w)", re.IGNORECASE
+    )
+
+
+def _without_nouns(term: str) -> str:
+    """Return a term without nouns that say what it is: "rsync 23" of "rsync exit code 23"."""
+    return " ".join(word for word in term.split() if not _NOUN.fullmatch(word)) or term

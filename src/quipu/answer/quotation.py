@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from quipu.answer.list_quotes import best_list
-from quipu.answer.passage_text import PassageText, Span, read_passage
+from quipu.answer.passage_text import PassageText, Span, is_entry, read_passage
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart
 from quipu.answer.sentence_scores import (
     WEIGHTS,
@@ -21,7 +21,6 @@ from quipu.answer.sentence_scores import (
     WordFinder,
     bm25,
     held_words,
-    names_in,
     prose_share,
     score_sentences,
     sentence_bounds,
@@ -192,15 +191,15 @@ def choose_quotes(
     for rank, place, quote in sorted(ranked, key=lambda entry: entry[:2]):  # the best of each part before a second one
         is_new = not any(quote.overlaps(other) for other in quotes.values())
         if is_new and sum(len(other.text) for other in (*quotes.values(), quote)) <= limits.total:
-            quotes[place, rank] = _with_words(quote, parts[place][0], subject, names_in(question.text))
+            quotes[place, rank] = _with_words(quote, parts[place][0], subject, question.text)
     return [quotes[key] for key in sorted(quotes)]
 
 
-def _with_words(quote: Quote, part: QuestionPart, subject: str, names: str) -> Quote:
+def _with_words(quote: Quote, part: QuestionPart, subject: str, question: str) -> Quote:
     """Return a quote with the words of its part of the question that it holds."""
     chunk = quote.passage.chunk
     text, title = " ".join((quote.text, *chunk.headings)), f"{chunk.title} {chunk.document_id}"
-    return replace(quote, held=held_words(part, text, title, subject, names))
+    return replace(quote, held=held_words(part, text, title, subject, question))
 
 
 def best_snippets(text: str, chunks: Sequence[Chunk]) -> list[Span]:
@@ -308,8 +307,8 @@ def grow_quote(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> 
         start, end = _grown(passage, sentence, n_chars)
         if block.kind is BlockKind.HEADING and end <= block.end:
             return None
-        room = n_chars - (end - start)
-        spans = [*(lead for lead in _leads(passage, sentence.block, room) if lead[1] <= start), (start, end)]
+        leads = _leads(passage, sentence.block, n_chars - (end - start))
+        spans = [*(lead for lead in leads if lead[1] <= start), (start, end)]
     mark = (sentence.start, sentence.end)
     return Quote(passage=passage, spans=tuple(spans), mark=mark, score=sentence.score, header=header)
 
@@ -361,7 +360,8 @@ def _grown(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Span
                 _first_sentences(text, blocks[following], max(start + n_chars, end + MAX_LEAD_CHARS)),
             )
         break
-    while start == blocks[above].start and above > 0 and blocks[above].kind is not BlockKind.HEADING:
+    is_below_term = block.kind is BlockKind.PARAGRAPH and is_entry(text[block.start : block.end])
+    while not is_below_term and start == blocks[above].start and above and blocks[above].kind is not BlockKind.HEADING:
         if end - blocks[above - 1].start > n_chars or blocks[above - 1].kind is BlockKind.LICENCE:
             break
         above, start = above - 1, blocks[above - 1].start

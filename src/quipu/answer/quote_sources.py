@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from posixpath import commonprefix
 
 from quipu.answer.passage_text import PassageText, Place, read_passage
-from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, analyse_question
+from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart, TermDefinition, analyse_question
 from quipu.answer.sentence_scores import WordFinder
 from quipu.answer.table_answer import asks_for_computation
 from quipu.model.document import Document
@@ -24,6 +24,7 @@ from quipu.text.words import content_terms_of
 MAX_PASSAGES = 8  # of the evidence; more change nothing, fewer lose answers
 MAX_TEXT_PASSAGES = 3  # by full text, beside those of the evidence
 MAX_PART_PASSAGES = 5  # by full text, for each of several parts of a question
+MAX_DEFINITION_PASSAGES = 40  # by full text: of those, the ones that define the term
 MAX_DOCUMENTS = 5_000  # whose titles are compared with the topic of an overview
 MAX_TABLE_DOCUMENTS = 4  # read whole, to compute over a table that is cut
 MAX_TABLE_CHUNKS = 64  # of such a document
@@ -93,10 +94,14 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
         return await _read_overview(question, scored, view)
     best_score = max([score_by_chunk.get(chunk.id, 0.0) for chunk in passages], default=0.0)
     hits = [(chunk, score_by_chunk.get(chunk.id, 0.0) / best_score if best_score > 0 else 0.0) for chunk in passages]
+    is_definition = question.kind is QuestionKind.DEFINITION
     k = MAX_PART_PASSAGES if len(question.parts) > 1 else MAX_TEXT_PASSAGES
-    matches = [await view.search_text(NodeKind.CHUNK, part.words, k) for part in question.parts]
+    n_searched = MAX_DEFINITION_PASSAGES if is_definition else k
+    matches = [await view.search_text(NodeKind.CHUNK, part.words, n_searched) for part in question.parts]
     chunk_ids = [match.id for part_matches in matches for match in part_matches]
     chunk_by_id = {chunk.id: chunk for chunk in await view.chunks(chunk_ids)} if chunk_ids else {}
+    if is_definition:
+        matches = [_with_definitions(question.parts[0], matches[0], chunk_by_id)]
     ranked = [_joined(hits, part_matches, chunk_by_id) for part_matches in matches]
     best_text_score = max((match.score for part_matches in matches for match in part_matches), default=0.0)
     n_chunks = (await view.counts("chunks")).chunks
@@ -125,6 +130,18 @@ async def _documents_with_cut_tables(question: AnalysedQuestion, near: Sequence[
     ids = list(dict.fromkeys(chunk.document_id for chunk in near if chunk.header))[:MAX_TABLE_DOCUMENTS]
     documents = await view.documents(ids) if ids and asks_for_computation(question) else []
     return [document.id for document in documents if document.n_chunks <= MAX_TABLE_CHUNKS]
+
+
+def _with_definitions(part: QuestionPart, matches: Sequence[Scored], chunk_by_id: Mapping[str, Chunk]) -> list[Scored]:
+    """Return the best passages by full text, and of the others those that define the term."""
+    definition = TermDefinition(part)
+    chunks = [(match, chunk_by_id[match.id]) for match in matches[MAX_TEXT_PASSAGES:] if match.id in chunk_by_id]
+    defining = [
+        match
+        for match, chunk in chunks
+        if definition.is_in(chunk.text, " ".join((chunk.title, chunk.document_id, *chunk.headings)))
+    ]
+    return [*matches[:MAX_TEXT_PASSAGES], *defining[:MAX_TEXT_PASSAGES]]
 
 
 def _joined(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from quipu.answer.passage_text import PassageText, Span
-from quipu.answer.question_kind import QuestionKind, QuestionPart
+from quipu.answer.question_kind import QuestionKind, QuestionPart, TermDefinition
 from quipu.answer.text_blocks import BlockKind, TextBlock
 from quipu.text.questions import AnswerType, base_form, irregular_forms, is_licence, offers_answer
 from quipu.text.sentences import sentence_spans
@@ -34,6 +34,7 @@ _FUNCTION_CHARACTERS = re.compile("[的了是在和与有被于这那几谁吗�
 _CAPITALISED = re.compile(r"(?<=[^.!?…»\s*>#] )[\"'«“(`*]*([A-ZА-ЯЁ][^\W\d_]{2,})")
 _FIRST_WORD = re.compile(r"[\W_]*([A-ZА-ЯЁ][^\W\d_]+)(?: [A-ZА-ЯЁ][^\W\d_]+)*")
 _DEFAULT = re.compile(r"\bdefaults?\b|\bout of the box\b|по умолчанию|默认|缺省", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"(?<![\w-])(?:\w+_\w+|--?[A-Za-z][\w-]*|[a-z]+[A-Z]\w+)")
 _CODE = re.compile(
     r"(?<!\w)(?:[A-Za-z0-9]+(?:[_./:]+[A-Za-z0-9]+)+|[A-Za-z]+-?\d[\w.-]*\w|[a-z]+[A-Z]\w+|-{1,2}[a-z][\w-]*)"
 )
@@ -139,7 +140,7 @@ class HeldWords:
     `share` is theirs of the distinct words, light words ("use", "contain") at half. With `only_subject` they are just
     those of the title and of the name that the question is about, although it has others: any passage about that
     subject would hold as much. A title with the full name of another answers "Who …?", though. `has_name` is False if
-    the question has names ("PostgreSQL") and none of them is there.
+    the question has names ("PostgreSQL"), or identifiers ("max_connections"), and none of them is there.
     """
 
     share: float = 0.0
@@ -148,13 +149,19 @@ class HeldWords:
     has_name: bool = True
 
 
-def names_in(question: str) -> str:
-    """Return the capitalised words of a question but the first; no abbreviations, which a text may write out."""
-    return " ".join(name for name in _CAPITALISED.findall(question) if not name.isupper())
+def has_names(question: str, text: str) -> bool:
+    """Return whether a text holds one of the names of a question and one of its identifiers, if it has any.
+
+    Names are capitalised words but the first; no abbreviations, which a text may write out.
+    """
+    names = " ".join(name for name in _CAPITALISED.findall(question) if not name.isupper())
+    identifiers, folded = _IDENTIFIER.findall(question), text.casefold()
+    is_named = not names or bool(WordFinder(QuestionPart(words=names)).terms_in(text))
+    return is_named and (not identifiers or any(identifier.casefold() in folded for identifier in identifiers))
 
 
-def held_words(part: QuestionPart, text: str, title: str, subject: str, names: str) -> HeldWords:
-    """Return the words of a part of a question with `names` in a quoted text and in the title of its document."""
+def held_words(part: QuestionPart, text: str, title: str, subject: str, question: str) -> HeldWords:
+    """Return the words of a part of a question that a quoted text and the title of its document hold."""
     finder = WordFinder(part)
     in_title, in_text = finder.terms_in(title), finder.terms_in(text) | _author_terms(part, finder, text)
     terms = in_title | in_text
@@ -165,7 +172,7 @@ def held_words(part: QuestionPart, text: str, title: str, subject: str, names: s
         share=_weight(terms) / (_weight(finder.terms) or 1.0),
         n_words=sum(PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in terms),
         only_subject=bool(predicate) and not predicate & in_text and not is_who_in_title,
-        has_name=not names or bool(WordFinder(QuestionPart(words=names)).terms_in(f"{text} {title}")),
+        has_name=has_names(question, f"{text} {title}"),
     )
 
 
@@ -253,6 +260,7 @@ class _MatchedText:
         self._starts, self._terms = [start for start, _ in occurrences], [term for _, term in occurrences]
         self.terms_of_block = [self.between(block.start, block.end) for block in self.blocks]
         chunk = passage.chunk
+        self.about = " ".join((chunk.title, chunk.document_id, *chunk.headings))
         self.title = finder.terms_in(f"{chunk.title} {chunk.document_id} {passage.name}")
 
     def between(self, start: int, end: int) -> frozenset[str]:
@@ -275,8 +283,8 @@ class _Scorer:
         weight_by_term = {term: PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in finder.terms}
         total = sum(weight_by_term.values())
         self._share_by_term = {term: weight / total for term, weight in weight_by_term.items()}
-        self._definition = _definition_pattern(part.term) if part.term else None
         self._term = frozenset(content_terms_of(part.term))
+        self._definition = TermDefinition(part)
 
     def block_bound(self, text: _MatchedText, index: int) -> float:
         """Return what a sentence of a block can score at most, apart from its form."""
@@ -307,8 +315,9 @@ class _Scorer:
     def _form(self, text: _MatchedText, index: int, start: int, end: int) -> float:
         """Return what the form of a sentence adds to its score."""
         sentence, block = text.text[start:end], text.blocks[index]
-        if self._definition is not None:
-            if self._definition.match(sentence):
+        if self._definition:
+            beginning = text.text[start : block.end] if start == block.start else sentence
+            if self._definition.matches(beginning, text.about):
                 return self._weights.definition
             return self._weights.definition / 2 * (start == block.start and self._is_below_term(text, index))
         if self._kind is QuestionKind.HOW_TO:
@@ -374,27 +383,3 @@ def _line_spans(content: str) -> list[Span]:
             start = position
         position += len(line)
     return [*spans, (start, position)]
-
-
-_BEFORE_TERM = r"[\s\W]*(?:(?:the|an?|in|this|so-called|concept of|term|термин|понятие)\s+)*[*_`\"'«“「:]*"
-_DEFINES = (
-    r"(?:\s*[(（][^)）]{1,80}[)）])?[*_`'\"»”」]*\s*"
-    r"(?:(?:,[^,.]{1,60},\s*)?(?:(?:is|was) (?:an?|the|one|any|used|what|where|when|how|short|simply)"
-    r"|are|means?|stands? for|refers? to|denotes?|consists? of|provides?|lets?|allows?|enables?|helps?|aims? to)\b"
-    r"|[—–:：]|-\s|\|\s*[^\W\d_]{2}|(?:\w+ )?(?:—|–|это\b|является|называ\w+|означает|представляет)"
-    r"|[，,]?(?:是|指|即|表示|为|就是|主要))"
-)
-_CALLED = (
-    r"(?:(?:\bcalled|\bknown as|\breferred to as|\bназыва\w+)\s+(?:an? |the )?|(?:称为|叫做|叫作|称作|简称))"
-    r"[*_`\"'«“「]*"
-)
-
-
-def _definition_pattern(term: str) -> re.Pattern[str]:
-    """Return what the beginning of a sentence looks like that defines a term."""
-    words = [
-        re.escape(word[: max(4, len(word) - 2)]) + r"\w*" if re.fullmatch("[а-яё]{5,}", word, re.I) else re.escape(word)
-        for word in term.split()
-    ]
-    name = r"[\s*`_-]*".join(words) + "s?"
-    return re.compile(rf"{_BEFORE_TERM}{name}{_DEFINES}|.*{_CALLED}{name}(?!\w)", re.IGNORECASE | re.DOTALL)

@@ -75,6 +75,7 @@ _ROW_RULE = re.compile(r"\s*[|+:=\-\s]+$")
 _COMMAND = re.compile(r"\s*(?:\$ |>>> |#!|sudo |import |from \S+ import |def |class |git |pip |apt )")
 _SYMBOLS = re.compile(r"[{}()\[\];=<>$\\/&#\"'_]")
 _TERMINAL = re.compile(r"[.!?。！？:：;；,，…]['\"»”)\]]*$")
+_QUESTION = re.compile(r"[^\W\d_a-zа-яё][^?？]{9,}[?？]")  # as a heading; in a story, quotation marks come first
 _VALUE = re.compile(r"[:：]\s*[`'\"“«\d]")  # "Default: `None`" stands alone, but belongs to what is above it
 _DRAWING = re.compile("[─━│┃┌┐└┘├┤┬┴┼╭╮╯╰═║█▌▐░▒▓]{1}|[+|] *-{3,} *[+|]|-{2,}>|<-{2,}")
 _LINKS = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|\[!\[.*|https?://\S+")
@@ -305,7 +306,7 @@ def _is_code(content: str, indent: int) -> bool:
 
 
 def _as_heading(text: str, blocks: list[TextBlock], place: int) -> TextBlock:
-    """Return a block as a heading if it is a short line between blank lines, without an end mark or a value."""
+    """Return a block as a heading if it is a short line between blank lines, a question or without an end mark."""
     block = blocks[place]
     line = text[block.start : block.end]
     is_bare = (
@@ -314,7 +315,7 @@ def _as_heading(text: str, blocks: list[TextBlock], place: int) -> TextBlock:
         and len(line) <= MAX_HEADING_CHARS
         and "\n" not in line
         and not (place and text[: blocks[place - 1].end].endswith((":", "：")))  # what a line announces
-        and not _TERMINAL.search(line)
+        and (not _TERMINAL.search(line) or _QUESTION.fullmatch(line) is not None)
         and not _VALUE.search(line)
         and sum(c.isdigit() for c in line) * 4 < len(line)
         and place + 1 < len(blocks)

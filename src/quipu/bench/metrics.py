@@ -231,7 +231,7 @@ def bm25(chunks: Sequence[Chunk], analyzer: Analyzer) -> Bm25:
             chunk.id: [
                 term
                 for part in (f"{chunk.title}\n{chunk.header}", chunk.text)
-                for term in analyzer.terms(split_words(part))
+                for term in analyzer.terms(split_words(part), part)
             ]
             for chunk in chunks
         }

@@ -75,6 +75,7 @@ class HtmlBlockReader:
         self._cell_tags: set[str] = set()  # of the open row
         self._header: list[str] = []  # lines of the open table up to its last header row
         self._has_data = False  # the open table already has a data row
+        self._n_term_lines = 0  # of the open block: terms whose explanation is still to come
         self._n_pre = 0
         self._pictures: set[str] = set()  # their texts
         self._language = ""  # of the open code
@@ -144,9 +145,20 @@ class HtmlBlockReader:
             self._end_block("paragraph")
             self._heading = node.mem_id
         elif tag == "pre":
+            self._end_terms()
             self._break("paragraph" if is_entered else "code")
             self._n_pre += 1 if is_entered else -1
             self._language = _language(node)
+        else:
+            self._paragraph(tag, is_entered)
+
+    def _paragraph(self, tag: str, is_entered: bool) -> None:
+        """Read the start or end of an element of text. A term of a list of definitions waits for its explanation."""
+        if tag == "dl":
+            self._end_terms()
+        if tag == "dt" and not is_entered:
+            self._end_line()
+            self._n_term_lines = len(self._lines)
         else:
             self._break("paragraph")
 
@@ -180,6 +192,7 @@ class HtmlBlockReader:
             self._end_block("paragraph")
 
     def _table(self, is_entered: bool) -> None:
+        self._end_terms()
         self._break("paragraph" if is_entered else "table")
         self._n_cells = 0 if is_entered else None
         self._header = []
@@ -207,6 +220,7 @@ class HtmlBlockReader:
         self._cell_tags.clear()
 
     def _list(self, tag: str, is_entered: bool) -> None:
+        self._end_terms()
         self._break("paragraph")
         if is_entered:
             self._next_numbers.append(1 if tag == "ol" else 0)
@@ -225,11 +239,16 @@ class HtmlBlockReader:
             self._next_numbers[-1] += 1
 
     def _break(self, kind: str) -> None:
-        """End the block; inside a list end only the line, because a list is one block."""
-        if self._next_numbers:
+        """End the block; only the line inside a list, which is one block, and between a term and its explanation."""
+        if self._next_numbers or (self._n_term_lines == len(self._lines) > 0 and not "".join(self._words).strip()):
             self._end_line()
         else:
             self._end_block(kind)
+
+    def _end_terms(self) -> None:
+        """End the block of terms that no text explains, but code, a list or a table."""
+        if self._n_term_lines and not self._next_numbers:
+            self._end_block("paragraph")
 
     def _end_line(self) -> None:
         words = "".join(self._words)
@@ -247,6 +266,7 @@ class HtmlBlockReader:
         text = normalise("\n".join(self._lines)).strip("\n")
         is_table = kind == "table" and len(self._header) < len(self._lines)
         self._lines.clear()
+        self._n_term_lines = 0
         if text.strip():
             self._append(text, kind, self._path.above(), header=normalise("\n".join(self._header)) if is_table else "")
 

@@ -225,7 +225,7 @@ class _PageReader:
 
     def _begins_definition(self) -> bool:
         """Return whether the open paragraph is the tag of what is indented now, as DocBook writes definitions."""
-        text = _filled(self._words)
+        text = _filled(self._words).removesuffix("...")
         return bool(text) and not self._tag and len(text) <= _MAX_TAG and not text.endswith((".", ":", ";"))
 
     def _end_paragraph(self) -> None:

@@ -8,6 +8,7 @@ they are. Content terms are the stems of a text without its stop words, so that 
 
 import math
 import re
+import string
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
@@ -28,6 +29,8 @@ _WORD = re.compile(rf"({_LETTERS}[+#]*(?:['’ʼ]{_LETTERS})*|[{UNSPACED}])")
 # Most texts are ASCII except for quotes and dashes. There a simpler pattern finds words, and lower case is the form.
 _PLAIN_TEXT = re.compile(r"[\x00-\x7f‘’“”–—…•\xa0]*")
 _PLAIN_WORD = re.compile(r"([A-Za-z0-9]+[+#]*(?:['’][A-Za-z0-9]+)*)")
+_OPTION = re.compile(r"[-@]-?[A-Za-z][A-Za-z0-9_-]*")
+_NO_START = frozenset("-_.@+/" + string.ascii_letters + string.digits)  # characters before what is no option
 _NOT_IN_WORD = re.compile(rf"(?![{MARKS}{UNSPACED}])[^\w+#]")
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _POSSESSIVE = re.compile(r"['’ʼ]s$", re.IGNORECASE)
@@ -239,14 +242,21 @@ def contains_word(text: str) -> bool:
     return bool(_WORD.search(text))
 
 
-def index_terms(words: Words) -> list[str]:
-    """Return the terms that full-text search indexes for these words.
+def index_terms(words: Words, text: str) -> list[str]:
+    """Return the terms that full-text search indexes for a text with these words.
 
     A word of a spaced script is a term, a Russian one by its stem. A run of an unspaced script gives overlapping pairs
-    and then its last character, so that a search for one character finds it anywhere.
+    and then its last character, so that a search for one character finds it anywhere. Options follow all words.
     """
     terms = _words_and_pairs(words)
-    return terms if "".join(terms).isascii() else [russian_stem(term) for term in terms]
+    return [*(terms if "".join(terms).isascii() else map(russian_stem, terms)), *option_terms(text)]
+
+
+def option_terms(text: str) -> list[str]:
+    """Return what is written like an option of a command in a text: "-a", "--all", "@x". Alone, "a" is a stop word."""
+    if "-" not in text and "@" not in text:
+        return []
+    return [match[0] for match in _OPTION.finditer(text) if text[match.start() - 1 : match.start()] not in _NO_START]
 
 
 def _words_and_pairs(words: Words) -> list[str]:
@@ -267,10 +277,11 @@ def query_terms(text: str) -> list[str]:
     two or more unspaced characters gives only its pairs.
     """
     words = split_words(text)
+    options = option_terms(text)
     columns = zip(_words_and_pairs(words), words.forms, words.kinds, _continues_run(words), strict=True)
     terms = [(term, kind) for term, form, kind, continues in columns if not (continues and term == form)]
     content = [term for term, kind in terms if term not in STOP_WORDS or kind == ACRONYM]
-    return list(dict.fromkeys(map(russian_stem, content or [term for term, _ in terms])))
+    return list(dict.fromkeys([*map(russian_stem, content or ([] if options else [t for t, _ in terms])), *options]))
 
 
 def _continues_run(words: Words) -> list[bool]:
@@ -296,9 +307,9 @@ class Analyzer:
         """The identity that the index records. Full text built with another identity is not searched."""
         return f"{TOKENIZER_IDENTITY}+{self.segmenter}" if self.segmenter else TOKENIZER_IDENTITY
 
-    def terms(self, words: Words) -> list[str]:
-        """Return the terms of a chunk's words."""
-        return [*index_terms(words), *self._segments(words)]
+    def terms(self, words: Words, text: str) -> list[str]:
+        """Return the terms of a text with these words."""
+        return [*index_terms(words, text), *self._segments(words)]
 
     def query_terms(self, text: str) -> list[str]:
         """Return the distinct terms of a question in order of appearance."""

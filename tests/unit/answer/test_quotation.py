@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from quipu.answer.passage_text import PassageText, read_passage
 from quipu.answer.question_kind import analyse_question
 from quipu.answer.quotation import Quote, choose_quotes
@@ -222,6 +224,63 @@ See the caravanserai.
 """
     shown = "\n".join(quote.text for quote in _quotes("What is a caravanserai?", passage_text(notes)))
     assert "walled inn" in shown
+
+
+MANUAL = f"""{FILLER}
+
+-n, --night
+Walk at night. This is equivalent to --hours 20-4.
+
+load CAMEL...
+Put the salt on one or more camels, and tie it.
+
+{FILLER}
+
+The kneel command makes a camel sit down. Use load -n where kneel -N fails.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("What does -n do?", "-n, --night\nWalk at night."),
+        ("What does the --night option do?", "-n, --night\nWalk at night."),
+        ("What does caravan load do?", "load CAMEL...\nPut the salt on"),
+        ("What does caravan kneel do?", "The kneel command makes a camel sit down."),
+    ],
+)
+def test_what_an_option_or_a_command_does_is_quoted_from_its_entry(question: str, shown: str) -> None:
+    examples = passage_text(
+        "Examples:\n\n```sh\ncaravan load -n kneel\ncaravan -n load -n\n```", title="caravan", score=1.0
+    )
+    quote = _quotes(question, examples, passage_text(MANUAL, title="caravan(1)", score=0.8))[0]
+    assert shown in quote.text
+
+
+def test_the_entry_of_an_option_is_not_that_of_its_capital() -> None:
+    quotes = _quotes("What does -N do?", passage_text(MANUAL, title="caravan(1)"))
+    assert not any("Walk at night" in quote.text for quote in quotes[:1])
+
+
+def test_the_last_word_of_a_term_is_defined_only_in_a_text_about_the_words_before_it() -> None:
+    other = passage_text("load CART...\nPut hay on a cart.", title="carts", score=1.0)
+    own = passage_text("load CAMEL...\nPut salt on a camel.", title="caravan(1)", score=0.8)
+    assert "camel" in _quotes("What does caravan load do?", other, own)[0].text
+
+
+def test_a_heading_that_asks_stands_above_its_answer() -> None:
+    notes = f"""Does a camel walk in the rain?
+
+{FILLER}
+
+Can a camel carry salt at night?
+
+No, it cannot. {FILLER}
+
+So, if a camel has to carry salt at night, take a lamp."""
+    assert _quotes("Can a camel carry salt at night?", passage_text(notes))[0].text.startswith(
+        "Can a camel carry salt at night?\n\nNo, it cannot."
+    )
 
 
 def test_a_quote_ends_neither_with_a_heading_nor_with_the_head_of_a_table() -> None:

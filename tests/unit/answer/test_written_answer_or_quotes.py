@@ -133,12 +133,14 @@ async def test_quotes_that_hold_only_the_subject_of_a_question_do_not_answer_it(
         ("How many days does a caravan to Venice rest in the desert?", True),
         ("How many days does a caravan to Samarkand rest in the desert?", False),
         ("How many days does a caravan of the VOC rest in the desert?", True),  # a text may write it out
+        ("How many days does rest_days let a caravan rest in the desert?", True),
+        ("How many days does max_days let a caravan rest in the desert?", False),
     ],
 )
 async def test_quotes_without_any_name_of_the_question_are_about_something_else(
     library: Library, question: str, is_supported: bool
 ) -> None:
-    text = "A caravan to Venice rests for three days in the desert, and then goes on."
+    text = "A caravan to Venice rests for three days (rest_days) in the desert, and then goes on."
     await library.publish(page("Caravans", text, names={"Venice": "Location"}), EMPTY_PAGE, PAGE)
     answer = await _ask(library, Query(text=question))
     assert answer.is_supported is is_supported

@@ -23,6 +23,19 @@ def test_one_line_break_ends_a_line_and_two_a_paragraph() -> None:
     assert read("<p>a<br>b<br><br>c</p>").text == "a\nb\n\nc"
 
 
+def test_a_term_and_its_explanation_are_one_paragraph() -> None:
+    terms = "<dt>-n</dt><dt>--night</dt><dd><p>Walk.</p><p>Slowly.</p></dd><dt>-q</dt><dd><pre>q</pre>Say less.</dd>"
+    assert (
+        read(f"<p>Options:</p><dl>{terms}<dt>last</dt></dl><p>Text.</p>").text
+        == "Options:\n\n-n\n--night\nWalk.\n\nSlowly.\n\n-q\n\n```text\nq\n```\n\nSay less.\n\nlast\n\nText."
+    )
+    assert read("<ul><li>a<dl><dt>b</dt><dd>c</dd></dl></li></ul>").text == "- a\n  b\n  c"
+    assert [block.kind for block in read("<dl><dt>a</dt><dd><ul><li>b</li></ul></dd></dl>").blocks] == [
+        "paragraph",
+        "list",
+    ]
+
+
 @pytest.mark.parametrize(
     "noise",
     [

@@ -43,7 +43,7 @@ class WordEmbedder:
         self.calls.append(tuple(texts))
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
-            for term in index_terms(split_words(text)):
+            for term in index_terms(split_words(text), text):
                 vectors[row, int(digest(term), 16) % self.dimension] = 1.0
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return (vectors / np.where(norms > 0, norms, 1)).astype(np.float32)

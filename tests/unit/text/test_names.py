@@ -188,7 +188,7 @@ def _is_candidate(key: str, text: str) -> bool:
     words = split_words(text)
     if len(name_forms(key)) == 1:
         return capital_term(key) in capital_terms(words)
-    return bool(phrase_terms(key)) and _stands_in(phrase_terms(key), index_terms(words))
+    return bool(phrase_terms(key)) and _stands_in(phrase_terms(key), index_terms(words, text))
 
 
 @pytest.mark.parametrize(

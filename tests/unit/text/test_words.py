@@ -86,7 +86,7 @@ def test_a_full_stop_joins_only_after_an_abbreviation(text: str, is_joined: bool
     ],
 )
 def test_full_text_indexes_words_and_pairs_and_the_last_character_of_a_run(text: str, terms: list[str]) -> None:
-    assert index_terms(split_words(text)) == terms
+    assert index_terms(split_words(text), text) == terms
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,13 @@ def test_full_text_indexes_words_and_pairs_and_the_last_character_of_a_run(text:
         ("长", ["长"]),
         ("万里长城在哪", ["万里", "里长", "长城", "城在"]),
         ("A股", ["股"]),
+        ("What does -a do?", ["-a"]),
+        ("What does rsync --archive (-a) do?", ["rsync", "archive", "--archive", "-a"]),
+        (
+            "A well-known e-mail: a@b.example, 3-a, @reboot",
+            ["well", "known", "e", "mail", "b", "example", "3", "reboot", "@reboot"],
+        ),
+        ("选项-a的作用", ["选项", "的作", "作用", "-a"]),
         ("?! …", []),
         ("", []),
     ],
@@ -113,7 +120,7 @@ def test_a_question_asks_for_each_term_once_without_stop_words_and_of_a_run_for_
 @settings(deadline=None, max_examples=300, derandomize=True)
 @given(TEXTS)
 def test_a_text_has_every_term_that_it_asks_for_as_a_question(text: str) -> None:
-    assert set(query_terms(text)) <= set(index_terms(split_words(text)))
+    assert set(query_terms(text)) <= set(index_terms(split_words(text), text))
 
 
 @settings(deadline=None, max_examples=500, derandomize=True)
@@ -138,13 +145,13 @@ def analyzer() -> Analyzer:
 
 def test_without_a_segmenter_terms_are_words_and_pairs() -> None:
     words = split_words(TEXT)
-    assert Analyzer().terms(words) == index_terms(words)
+    assert Analyzer().terms(words, TEXT) == index_terms(words, TEXT)
     assert Analyzer().identity == TOKENIZER_IDENTITY
 
 
 def test_a_segmenter_adds_longer_words_behind_the_pairs(analyzer: Analyzer) -> None:
     words = split_words(TEXT)
-    pairs, terms = index_terms(words), analyzer.terms(words)
+    pairs, terms = index_terms(words, TEXT), analyzer.terms(words, TEXT)
     assert terms[: len(pairs)] == pairs
     assert {"中国科学院", "计算所"} <= set(terms[len(pairs) :])
     assert all(len(term) >= 3 for term in terms[len(pairs) :])
@@ -152,7 +159,7 @@ def test_a_segmenter_adds_longer_words_behind_the_pairs(analyzer: Analyzer) -> N
 
 def test_questions_are_cut_as_chunks_are(analyzer: Analyzer) -> None:
     assert "中国科学院" in analyzer.query_terms("中国科学院在哪里？")
-    assert set(analyzer.query_terms("中国科学院")) <= set(analyzer.terms(split_words(TEXT)))
+    assert set(analyzer.query_terms("中国科学院")) <= set(analyzer.terms(split_words(TEXT), TEXT))
 
 
 def test_the_segmenter_is_part_of_the_recorded_identity(analyzer: Analyzer) -> None:

@@ -149,7 +149,8 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _replace_full_text_of_backends,
     _add_times_and_history,
     lambda _: None,  # schema 14 has names of files in full text, which is built again (_FULL_TEXT_SCHEMA)
+    lambda _: None,  # schema 15 has options of commands in full text, which is built again
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TERMS_SCHEMA = 8  # the first schema with the present terms of full text
-_FULL_TEXT_SCHEMA = 14  # the first schema with the present full text; that of an older one is built again
+_FULL_TEXT_SCHEMA = 15  # the first schema with the present full text; that of an older one is built again

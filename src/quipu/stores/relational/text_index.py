@@ -210,7 +210,8 @@ def chunk_words(connection: Connection, rids: Sequence[int]) -> list[ChunkWords]
 def index_terms(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> list[str]:
     """Return the full-text terms of a chunk: of its title, the name of its file, its header and its text."""
     above = chunk_text(searched_title(chunk.document_id, chunk.title), chunk.header, "")
-    return [*analyzer.terms(split_words(above)), *analyzer.terms(words)] if above else analyzer.terms(words)
+    terms = analyzer.terms(words, chunk.text)
+    return [*analyzer.terms(split_words(above), above), *terms] if above else terms
 
 
 def _index(

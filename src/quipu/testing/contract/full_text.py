@@ -31,7 +31,7 @@ _TEXTS = (
 
 def bm25(texts: Sequence[str], query: str) -> dict[int, float]:
     """Return the BM25 scores of the texts that match (Robertson and Zaragoza 2009, with FTS5's floor under IDF)."""
-    counts = [Counter(index_terms(split_words(text))) for text in texts]
+    counts = [Counter(index_terms(split_words(text), text)) for text in texts]
     lengths = [sum(counter.values()) for counter in counts]
     mean = sum(lengths) / len(lengths)
     scores: dict[int, float] = {}
@@ -200,6 +200,26 @@ class FullTextContract:
             async with store.view() as view:
                 assert await view.search_text(NodeKind.CHUNK, "shoesize", 5) == []
             assert await store.verify() == []
+
+    async def test_an_option_of_a_command_is_found_as_it_is_written(self, open_store: OpenStore) -> None:
+        texts = (
+            "-a, --archive: all of a file",
+            "-A keeps a list",
+            "a well-a-day",
+            "re-read what the team wrote",
+            "-re reads",
+        )
+        async with open_store() as store:
+            await publish(store, document("a", *texts))
+            async with store.view() as view:
+                for question, option in (
+                    ("What does -a do?", 0),
+                    ("What does -A do?", 1),
+                    ("--archive?", 0),
+                    ("-re", 4),
+                ):
+                    best, *_ = await view.search_text(NodeKind.CHUNK, question, 1)
+                    assert [chunk.text for chunk in await view.chunks([best.id])] == [texts[option]]
 
     async def test_building_full_text_anew_changes_nothing(self, open_store: OpenStore) -> None:
         async with open_store() as store:
