@@ -257,6 +257,7 @@ class BlockingQuipu:
     chunks = _blocking(Quipu.chunks)
     text = _blocking(Quipu.text)
     original = _iterating(Quipu.original)
+    page_picture = _blocking(Quipu.page_picture)
     chunk = _blocking(Quipu.chunk)
     entity = _blocking(Quipu.entity)
     relation = _blocking(Quipu.relation)

@@ -32,6 +32,7 @@ OPTIONAL_IMPORTS = {
 SELDOM_NEEDED = {
     ("engine", "quipu.engine.estimation"),
     ("engine", "quipu.engine.tuning"),
+    ("engine.lookups", "quipu.parse.pdf"),
     ("ingest.local", "quipu.ingest.local.extraction"),
     ("ingest.local.script_rules", "quipu.ingest.local.chinese_names"),
     ("ingest.local.script_rules", "quipu.ingest.local.russian"),

@@ -17,6 +17,7 @@ export class Problem extends Error {
 }
 
 /** Whether the last request reached the server. */
+const MAX_QUOTE = 2000; // characters in an address
 export const isOnline = signal(true);
 /** Whether the server asks for a key. */
 export const needsKey = signal(false);
@@ -29,6 +30,12 @@ export function workspaceUrl(path: string): string {
 /** Return the address of the file that a document was read from. */
 export function originalUrl(id: string): string {
   return workspaceUrl(`/originals/${encodeURIComponent(id).replaceAll("%2F", "/")}`);
+}
+
+/** Return a page of a PDF as the address of a picture in which a quote is marked. Throws a Problem. */
+export async function pagePicture(id: string, page: number, quote: string, signal?: AbortSignal): Promise<string> {
+  const url = workspaceUrl(`/pages/${encodeURIComponent(id).replaceAll("%2F", "/")}`) + query({ page, quote: quote.slice(0, MAX_QUOTE) });
+  return URL.createObjectURL(await (await send("GET", url, undefined, { signal })).blob());
 }
 
 /** Send a request and return its JSON reply. Throws a Problem. */

@@ -64,6 +64,40 @@ test("a quote is one source, and its number leads to what answers, not to the he
   await fetch(`${server.address}/api/v1/workspaces/default/documents/kilns.md`, { method: "DELETE" });
 });
 
+test("the page of a PDF is shown with the quote marked in it", async () => {
+  const line = "BT /F 14 Tf 60 700 Td (The kiln of Khiva was built by Usta Murad.) Tj ET";
+  const pdf = `%PDF-1.4
+1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj
+2 0 obj << /Type /Pages /Kids [4 0 R] /Count 1 >> endobj
+3 0 obj << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> endobj
+4 0 obj << /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F 3 0 R >> >> /Contents 5 0 R >> endobj
+5 0 obj << /Length ${line.length} >> stream
+${line}
+endstream endobj
+trailer << /Root 1 0 R >>
+%%EOF`;
+  await addDocument(server.address, "khiva.pdf", pdf);
+  const page = await open(browser, server.address, `#/workspaces/default/ask?q=${encodeURIComponent("Who built the kiln of Khiva?")}`);
+  await page.click(".sources button:has-text('page 1')");
+  const picture = page.locator("dialog img");
+  await picture.waitFor();
+  assert.match(await picture.getAttribute("alt"), /Page 1.*Usta Murad/);
+  const colours = await picture.evaluate(async (image) => {
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.naturalWidth, image.naturalHeight).getContext("2d");
+    canvas.drawImage(image, 0, 0);
+    const at = (x, y) => [...canvas.getImageData(x * image.naturalWidth, y * image.naturalHeight, 1, 1).data.slice(0, 3)];
+    return [at(86 / 595, 1 - 705 / 842), at(0.9, 0.5)]; // between the first two words, and beside the text
+  });
+  assert.ok(colours[0][0] > 200 && colours[0][2] < 120, `yellow, not ${colours[0]}`);
+  assert.deepEqual(colours[1], [255, 255, 255]);
+  assert.deepEqual(await violations(page), []);
+  await page.keyboard.press("Escape");
+  await page.waitForSelector("dialog", { state: "detached" });
+  assert.deepEqual(page.problems, []);
+  await fetch(`${server.address}/api/v1/workspaces/default/documents/khiva.pdf`, { method: "DELETE" });
+});
+
 test("code that answers is marked within its fences", async () => {
   const text = "# Kilnctl\n\nTo fire the kiln of Samarkand, run this:\n\n```sh\nkilnctl fire --degrees 900\n```\n\nIt takes a day.";
   await addDocument(server.address, "kilnctl.md", text);

@@ -1,9 +1,8 @@
 """Lookups: what an index holds about one document, chunk, entity, relation or report, or NotFound with near matches."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -13,9 +12,9 @@ from quipu.engine.past import Past
 from quipu.engine.statements import differing_statements, facts_of_chunks, statements_about
 from quipu.engine.status import preview_removal
 from quipu.errors import InvalidInput, NotFound
-from quipu.model.cluster import Cluster, ClusterRelation, ClusterReport, Hierarchy
+from quipu.model.cluster import Cluster, ClusterFamily, ClusterRelation, ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
-from quipu.model.document import Document, DocumentListing
+from quipu.model.document import PDF_TYPE, Document, DocumentListing, PagePicture, SourceDocument
 from quipu.model.graph import Entity
 from quipu.model.ids import relation_id
 from quipu.model.query import Filter
@@ -106,6 +105,22 @@ class Lookups(Past):
             if len(part) < _PART_BYTES:
                 return
             start += len(part)
+
+    async def page_picture(self, document_id: str, page: int, quote: str = "") -> PagePicture:
+        """Return a page of a PDF as a picture, with a quote on it marked and the boxes of its lines.
+
+        `page` and `quote` are those of a citation; `page` counts from 1. A scanned page is recognised again in some
+        seconds. Raises NotFound as `original` does, InvalidInput for a document that is no PDF, and InvalidDocument for
+        a page that it does not have.
+        """
+        from quipu.parse.pdf import show_page
+
+        details = (await self.document(document_id)).document
+        if details.media_type != PDF_TYPE:
+            raise InvalidInput(f"{document_id} is no PDF.", remedy="Only pages of PDFs can be shown.")
+        content = b"".join([part async for part in self.original(document_id)])
+        source = SourceDocument(id=document_id, content=content, media_type=PDF_TYPE, metadata=details.metadata)
+        return await asyncio.to_thread(show_page, source, page, quote)
 
     async def preview_removal(self, ids: Sequence[str], *, k: int = MAX_LISTED) -> RemovalPreview:
         """Return what `remove` takes away, with at most `k` names of each kind. Raises NotFound naming unknown ids."""
@@ -298,36 +313,10 @@ async def report(view: ReadView, report_id: str) -> ReportDetails:
         raise await _unknown_report(view, report_id, list(cluster_by_id))
     if len(matches) > 1:
         raise await _ambiguous_report(view, report_id, matches)
-    return await _report_details(view, _ClusterFamily.of(cluster_by_id[matches[0]], cluster_by_id))
+    return await _report_details(view, ClusterFamily.of(cluster_by_id[matches[0]], cluster_by_id))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ClusterFamily:
-    """A cluster with its ancestors, the coarsest first, its children, and itself with all its descendants."""
-
-    cluster: Cluster
-    ancestors: Sequence[str]
-    children: Sequence[str]
-    subtree: Sequence[str]
-
-    @classmethod
-    def of(cls, cluster: Cluster, cluster_by_id: Mapping[str, Cluster]) -> "_ClusterFamily":
-        """Return the family of a cluster among all clusters."""
-        ancestors: list[str] = []
-        current = cluster
-        while current.parent:
-            current = cluster_by_id[current.parent]
-            ancestors.append(current.id)
-        children = defaultdict[str, list[str]](list)
-        for other in cluster_by_id.values():
-            children[other.parent].append(other.id)
-        subtree = [cluster.id]
-        for descendant in subtree:  # the list grows while it is read: breadth first
-            subtree += children[descendant]
-        return cls(cluster=cluster, ancestors=ancestors[::-1], children=children[cluster.id], subtree=subtree)
-
-
-async def _report_details(view: ReadView, family: _ClusterFamily) -> ReportDetails:
+async def _report_details(view: ReadView, family: ClusterFamily) -> ReportDetails:
     parts = await view.clusters(family.cluster.hierarchy, family.subtree)
     cluster = parts[0]
     relations = await _relations_of_aggregate(view, family.cluster)

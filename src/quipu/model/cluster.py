@@ -1,6 +1,7 @@
 """Clusters: groups of entities in levels (communities and aggregates), and the reports about them."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -125,3 +126,29 @@ def report_text(report: ClusterReport) -> str:
         for finding in report.findings
     )
     return "\n\n".join(part for part in (report.title, report.summary, *findings) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFamily:
+    """A cluster with its ancestors, the coarsest first, its children, and itself with all its descendants."""
+
+    cluster: Cluster
+    ancestors: Sequence[str]
+    children: Sequence[str]
+    subtree: Sequence[str]
+
+    @classmethod
+    def of(cls, cluster: Cluster, cluster_by_id: Mapping[str, Cluster]) -> "ClusterFamily":
+        """Return the family of a cluster among all clusters."""
+        ancestors: list[str] = []
+        current = cluster
+        while current.parent:
+            current = cluster_by_id[current.parent]
+            ancestors.append(current.id)
+        children = defaultdict[str, list[str]](list)
+        for other in cluster_by_id.values():
+            children[other.parent].append(other.id)
+        subtree = [cluster.id]
+        for descendant in subtree:  # the list grows while it is read: breadth first
+            subtree += children[descendant]
+        return cls(cluster=cluster, ancestors=ancestors[::-1], children=children[cluster.id], subtree=subtree)

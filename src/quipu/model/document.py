@@ -18,6 +18,7 @@ Metadata = Mapping[str, MetadataValue]
 UNSURE = " (unsure)"  # follows the encoding in the metadata `assumed_encoding` if another is nearly as probable
 
 
+PDF_TYPE = "application/pdf"
 UNREAD_PAGES, UNREAD_REASON, UNSURE_PAGES = "unread_pages", "unread_reason", "unsure_pages"  # metadata of scans
 VALID_FROM, VALID_UNTIL, DATE = "valid_from", "valid_until", "date"  # metadata fields
 _NAME_JOINTS = re.compile(r"[_.-]+")
@@ -89,6 +90,29 @@ class Picture:
     def key(self) -> str:
         """What names it within its document: the same file twice is one picture."""
         return self.image.hash
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotePlace:
+    """Where a quote stands on a page of a PDF: the boxes of its lines, and the size of the page in points (1/72 inch).
+
+    A box is the left, top, right and bottom edge, as shares of width and height. There are none where the page does not
+    show the quote, or where it is a scan that is turned.
+    """
+
+    page: int
+    n_pages: int
+    width: float
+    height: float
+    boxes: tuple[tuple[float, float, float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePicture:
+    """A page of a PDF as a picture (PNG) in which a quote is marked, and its place."""
+
+    place: QuotePlace
+    png: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

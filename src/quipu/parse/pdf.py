@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile, groupby, takewhile
 from statistics import mean
+from typing import Any
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import (
+    PDF_TYPE,
     UNREAD_PAGES,
     UNREAD_REASON,
     UNSURE_PAGES,
     MetadataValue,
+    PagePicture,
     ParsedDocument,
+    QuotePlace,
     SourceDocument,
 )
 from quipu.parse.builder import MAX_HEADING, DocumentBuilder
@@ -30,6 +34,8 @@ from quipu.parse.pdf_layout import (
     body_size,
     paragraphs,
 )
+from quipu.parse.pdf_reading_order import line_box, quoted_words
+from quipu.parse.pdf_tables import PdfWord
 from quipu.parse.pictures import (
     PICTURE_MARK,
     are_pictures_read,
@@ -53,9 +59,11 @@ _NO_TITLE = re.compile(
 _RawLine = tuple[str, float, float, float, float, float]
 _RawPicture = tuple[str, int]
 _RawTable = tuple[Sequence[Sequence[str]], int, Sequence[tuple[float, float]], float, float, int]
+_MAX_QUOTE = 4_000  # characters that are looked for on a page
 _MAX_VALUE = 1_000  # characters of one metadata value
 _MAX_TITLE = 200
 _KINDS = {"picture": "paragraph"}  # of blocks, where they are not those of paragraphs
+_TEXT = re.compile(r"\S+")
 _WORD = re.compile(r"\w+")
 _MIN_WORDS = 25  # different words of a page's own text, with which the text of a model is compared
 _MIN_COMMON = 0.7  # of these words that the model must have
@@ -75,7 +83,7 @@ _REFUSALS = {
 class PdfParser:
     """Reads the text of PDF pages. Scanned pages are recognised; a file without any text is refused."""
 
-    media_types = frozenset({"application/pdf"})
+    media_types = frozenset({PDF_TYPE})
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Return the paragraphs with their pages under the headings of the outline, and the title, author and dates.
@@ -109,6 +117,53 @@ class PdfParser:
 PARSER = PdfParser()
 
 
+def show_page(source: SourceDocument, page: int, quote: str = "") -> PagePicture:
+    """Return page `page` (from 1) of a PDF as a picture in which `quote` is marked; a scanned page is recognised.
+
+    Raises InvalidDocument if there is no such page, and as `PdfParser.parse` does.
+    """
+    fields = _page_fields(source, page, quote[:_MAX_QUOTE], [])
+    if fields["is_scan"]:
+        languages = str(source.metadata.get("ocr") or "")
+        recognised = recognise(source.content, [page - 1], languages, display_name(source)).pages.get(page - 1)
+        words = _recognised_words(recognised) if recognised and not recognised.turn else []
+        width, height = fields["width"], fields["height"]
+        boxes = [
+            (left / width, 1 - top / height, right / width, 1 - bottom / height)
+            for left, bottom, right, top in map(line_box, quoted_words(words, quote[:_MAX_QUOTE]))
+        ]
+        fields = _page_fields(source, page, "", boxes)
+    place = QuotePlace(
+        page=page,
+        n_pages=fields["n_pages"],
+        width=round(fields["width"], 2),
+        height=round(fields["height"], 2),
+        boxes=tuple((round(a, 4), round(b, 4), round(c, 4), round(d, 4)) for a, b, c, d in fields["boxes"]),
+    )
+    return PagePicture(place=place, png=base64.b64decode(fields["png"]))
+
+
+def _page_fields(
+    source: SourceDocument, page: int, quote: str, boxes: Sequence[tuple[float, float, float, float]]
+) -> Mapping[str, Any]:
+    fields = _run(source, ("page", page - 1, quote.replace("\0", " "), json.dumps(boxes)))
+    if fields.get("error") == "page":
+        raise InvalidDocument(
+            f"{display_name(source)} has no page {page}.", remedy=f"It has pages 1 to {fields['n_pages']}."
+        )
+    return fields
+
+
+def _recognised_words(page: RecognisedPage) -> list[PdfWord]:
+    """Return the words of recognised lines, each with a part of the line that follows its length."""
+    words: list[PdfWord] = []
+    for text, left, right, baseline, _, size in page.lines:
+        for word in _TEXT.finditer(text):
+            start, end = (left + (right - left) * place / len(text) for place in word.span())
+            words.append(PdfWord(word[0], start, end, baseline, size, len(words)))
+    return words
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PdfContent:
     """The content of a file as the sandboxed process returns it; `whole` are pictures of pages by their index."""
@@ -122,28 +177,8 @@ class _PdfContent:
 
 def _read(source: SourceDocument) -> _PdfContent:
     """Return the content that PDFium finds in `source`. Raises InvalidDocument if the process refuses it or fails."""
-    name = display_name(source)
-    try:
-        output = run_sandboxed(
-            _READER,
-            (MAX_PDF_PAGES, MAX_PDF_LINES, MAX_CHARACTERS, page_reading() if are_pictures_read() else "no"),
-            source.content,
-            max_bytes=MAX_PDF_BYTES + 2 * len(source.content),
-            max_seconds=MAX_PDF_SECONDS,
-        )
-    except SandboxFailure as failure:
-        if failure.reason == "crash":
-            raise damaged_document(name, f"the PDF library failed to read it (code {failure.code})") from failure
-        what, remedy = _REFUSALS[failure.reason]
-        raise InvalidDocument(f"{name} {what}.", remedy=remedy) from failure
-    fields = json.loads(output)
-    if reason := fields.get("error"):
-        what, remedy = _REFUSALS.get(reason, ("", ""))
-        raise (
-            InvalidDocument(f"{name} {what}.", remedy=remedy)
-            if what
-            else damaged_document(name, fields.get("detail", reason))
-        )
+    pictures = page_reading() if are_pictures_read() else "no"
+    fields = _run(source, (MAX_PDF_PAGES, MAX_PDF_LINES, MAX_CHARACTERS, pictures))
     leave_out_pictures(fields["n_left_out"])
     return _PdfContent(
         pages=[
@@ -158,6 +193,33 @@ def _read(source: SourceDocument) -> _PdfContent:
         ],
         properties=fields["properties"],
     )
+
+
+def _run(source: SourceDocument, arguments: Sequence[int | str]) -> Mapping[str, Any]:
+    """Return what the sandboxed process writes. Raises InvalidDocument if it refuses the file or fails."""
+    name = display_name(source)
+    try:
+        output = run_sandboxed(
+            _READER,
+            arguments,
+            source.content,
+            max_bytes=MAX_PDF_BYTES + 2 * len(source.content),
+            max_seconds=MAX_PDF_SECONDS,
+        )
+    except SandboxFailure as failure:
+        if failure.reason == "crash":
+            raise damaged_document(name, f"the PDF library failed to read it (code {failure.code})") from failure
+        what, remedy = _REFUSALS[failure.reason]
+        raise InvalidDocument(f"{name} {what}.", remedy=remedy) from failure
+    fields: Mapping[str, Any] = json.loads(output)
+    if (reason := fields.get("error")) and reason != "page":
+        what, remedy = _REFUSALS.get(reason, ("", ""))
+        raise (
+            InvalidDocument(f"{name} {what}.", remedy=remedy)
+            if what
+            else damaged_document(name, fields.get("detail", reason))
+        )
+    return fields
 
 
 def _pages_by_model(content: _PdfContent) -> dict[int, list[PdfLine]]:

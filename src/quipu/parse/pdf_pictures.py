@@ -19,6 +19,7 @@ _PICTURE_SCALE = 2.0  # pixels per point: 144 dpi
 _MAX_SIDE = 1_568  # pixels: models shrink larger pictures
 _MAX_PICTURE_BYTES = 128_000_000  # of all pictures of a file
 _MAX_OBJECTS = 1_000  # of a page that are looked at
+_YELLOW = 0.35  # of the blue of what is marked
 _PAPER = 0.95  # of the width and height of a page: an area this large is its background
 
 
@@ -75,6 +76,17 @@ def png(bitmap: pypdfium2.PdfBitmap) -> bytes:
         struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
         for name, content in chunks
     )
+
+
+def marked_page(page: pypdfium2.PdfPage, boxes: Sequence[_Box]) -> bytes:
+    """Return a page as PNG in which boxes (shares of its width and height, from the upper left) are yellow."""
+    bitmap = page.render(scale=_MAX_SIDE / max(1.0, *page.get_size()), rev_byteorder=True)
+    pixels = bitmap.to_numpy()
+    height, width = pixels.shape[:2]
+    for left, top, right, bottom in boxes:
+        part = pixels[round(top * height) : round(bottom * height), round(left * width) : round(right * width), 2]
+        part[:] = part * _YELLOW
+    return png(bitmap)
 
 
 def picture_boxes(page: pypdfium2.PdfPage) -> list[_Box]:

@@ -1,13 +1,15 @@
-"""PDF reading order: the words of a page in two columns, which the file draws line by line across both columns.
+"""PDF reading order: the words of a page in two columns, which the file draws line by line; and where a quote stands.
 
 Most files draw one column after the other, and are read in that order. Some draw a line of the left column and then the
 line beside it: their columns are told apart by the empty strip between them, and by text that fills the left column.
 """
 
+import unicodedata
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 
 from quipu.parse.pdf_tables import PdfWord, is_leader, is_value, lines_of
 
@@ -22,6 +24,8 @@ MIN_FULL = 0.4  # of the lines of the left column, which fill it
 _NEARLY = 0.8  # of the width of the left column
 _MIDDLE = (0.35, 0.65)  # of the width of the text
 _MAX_WORDS = 20_000
+_MIN_PIECE = 6  # letters and digits of a quote that stand together on a page
+_ASCENT, _DESCENT = 0.9, 0.25  # font sizes above and below the baseline
 
 _Lines = Sequence[Sequence[PdfWord]]
 
@@ -103,3 +107,47 @@ def _ordered(lines: _Lines, strip: float) -> Iterator[list[PdfWord]]:
                 side = [word for word in line if (word.left < strip) is is_left]
                 if side:
                     yield side
+
+
+def quoted_words(words: Sequence[PdfWord], quote: str) -> list[list[PdfWord]]:
+    """Return the words of a page that a quote consists of, by line.
+
+    Letters and digits are compared, in pieces as long as possible: what is quoted leaves out running headers and joins
+    what hyphens divide. A quote that is shorter than a piece must stand there as a whole.
+    """
+    letters = [_letters(word.text) for word in words]
+    ends = list(accumulate(map(len, letters)))
+    page, wanted_letters = "".join(letters), _letters(quote)
+    quoted = set[int]()
+    start = place = 0
+    while start < len(wanted_letters):
+        length, place = _longest_piece(page, wanted_letters[start:], place)
+        if length >= min(_MIN_PIECE, len(wanted_letters)):
+            first, last = bisect_right(ends, place), bisect_left(ends, place + length)
+            quoted.update(range(first, last + 1))
+            place += length
+        start += max(1, length)
+    chosen = [words[index] for index in sorted(quoted)]
+    return [list(line) for _, line in groupby(chosen, key=lambda word: word.baseline)]
+
+
+def line_box(line: Sequence[PdfWord]) -> tuple[float, float, float, float]:
+    """Return the left, bottom, right and top edge of the words of a line, in points from the lower left corner."""
+    baseline, size = line[0].baseline, max(word.size for word in line)
+    left, right = min(word.left for word in line), max(word.right for word in line)
+    return left, baseline - _DESCENT * size, right, baseline + _ASCENT * size
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _longest_piece(page: str, text: str, place: int) -> tuple[int, int]:
+    """Return how many characters of the beginning of `text` stand on a page, and where, best after `place`."""
+    low, high, best = 0, len(text), place
+    while low < high:
+        middle = (low + high + 1) // 2
+        at = page.find(text[:middle], place)
+        at = page.find(text[:middle]) if at < 0 else at
+        low, high, best = (middle, high, at) if at >= 0 else (low, middle - 1, best)
+    return low, best

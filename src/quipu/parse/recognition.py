@@ -40,7 +40,7 @@ LEGIBLE = "Scan them again at 300 dpi, or name their languages, as in: --meta oc
 class RecognisedPage:
     """What Tesseract read on a page: lines and tables as of other pages, its confidence in percent, its languages.
 
-    `lacking` is the language of the page's script that has no data.
+    `lacking` is the language of the page's script that has no data. `turn` is by how many degrees it was turned.
     """
 
     lines: Sequence[tuple[str, float, float, float, float, float]]
@@ -48,6 +48,7 @@ class RecognisedPage:
     confidence: int
     languages: str
     lacking: str = ""
+    turn: int = 0
 
     @property
     def is_readable(self) -> bool:

@@ -90,6 +90,7 @@ class PageRecogniser:
             "confidence": confidence,
             "languages": languages,
             "lacking": lacking,
+            "turn": quarter_turns,
         }
 
     def _candidates(self, script: str) -> list[str]:

@@ -27,8 +27,8 @@ from quipu.model.document import (
     DocumentListing,
     DocumentOrder,
     DocumentStatus,
-    EarlierVersion,
     Metadata,
+    QuotePlace,
     SourceDocument,
 )
 from quipu.model.query import Filter
@@ -43,6 +43,8 @@ from quipu.server.jobs import start_job
 from quipu.server.operations import Call, QueryParameters, WireBody, limited, once, operation, operations_of
 from quipu.server.questions import WORKSPACE, AsOf
 from quipu.server.wire import RequestRefused, download, json_bytes
+
+PageQuote = Annotated[str, Field(max_length=4_000, description="The quote to mark, as in a citation.")]
 
 LARGE_BYTES = 8 << 20  # a file above it is put into the queue by the job process
 _MEMORY_BYTES = 1 << 20  # of a file that its type follows from
@@ -68,14 +70,6 @@ class DocumentPage:
     """A page of documents; `cursor` asks for the next one, "" if this is the last."""
 
     documents: tuple[Document, ...]
-    cursor: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VersionPage:
-    """A page of earlier versions of documents; `cursor` asks for the next one, "" if this is the last."""
-
-    versions: tuple[EarlierVersion, ...]
     cursor: str
 
 
@@ -194,18 +188,6 @@ async def show_document(kb: Quipu, document: str, *, as_of: AsOf = "") -> Docume
     return await kb.document(document, as_of=as_of)
 
 
-@operation("GET", f"{WORKSPACE}/versions", Permission.READ)
-async def list_versions(
-    kb: Quipu, *, document: str = "", k: Annotated[int, Field(ge=1, le=1_000)] = 100, cursor: str = ""
-) -> VersionPage:
-    """List page by page the earlier versions that the setting `history` keeps, of one document or of all.
-
-    They are ordered by document, then the oldest first.
-    """
-    versions = await kb.earlier_versions([document] if document else None, k=k, after=cursor)
-    return VersionPage(versions=tuple(versions), cursor=versions[-1].cursor if len(versions) == k else "")
-
-
 @operation("GET", f"{WORKSPACE}/texts/{{document:path}}", Permission.READ, media_type="text/plain")
 async def show_text(kb: Quipu, document: str, *, as_of: AsOf = "") -> Response:
     """Return the whole text of a document: chunks and citations stand in it at their offsets, in code points."""
@@ -224,6 +206,23 @@ async def download_original(kb: Quipu, document: str) -> Response:
     is_picture = bool(media_types) and media_types[0] in IMAGE_TYPE_BY_SUFFIX.values()
     media_type = media_types[0] if is_picture else "application/octet-stream"
     return await download(kb.original(document), media_type, f"attachment; filename*=UTF-8''{name}")
+
+
+@operation("GET", f"{WORKSPACE}/pages/{{document:path}}", Permission.READ, media_type="image/png")
+async def show_page(
+    kb: Quipu, document: str, *, page: Annotated[int, Field(ge=1)] = 1, quote: PageQuote = ""
+) -> Response:
+    """Return a page of a PDF as a picture in which a quote is marked."""
+    picture = await kb.page_picture(document, page, quote)
+    return Response(picture.png, media_type="image/png")
+
+
+@operation("GET", f"{WORKSPACE}/boxes/{{document:path}}", Permission.READ)
+async def show_boxes(
+    kb: Quipu, document: str, *, page: Annotated[int, Field(ge=1)] = 1, quote: PageQuote = ""
+) -> QuotePlace:
+    """Return where on a page of a PDF the lines of a quote stand."""
+    return (await kb.page_picture(document, page, quote)).place
 
 
 @operation("DELETE", f"{WORKSPACE}/documents/{{document:path}}", Permission.WRITE)
@@ -385,9 +384,10 @@ OPERATIONS = operations_of(
     estimate_documents,
     put_document,
     show_document,
-    list_versions,
     show_text,
     download_original,
+    show_page,
+    show_boxes,
     remove_document,
     preview_removal,
     list_chunks,

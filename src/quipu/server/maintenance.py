@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from quipu.engine import Quipu
 from quipu.ingest.sources import text_source
 from quipu.model.derivation import DerivationState, RepairResult
-from quipu.model.document import PurgeResult
+from quipu.model.document import EarlierVersion, PurgeResult
 from quipu.model.tuning import TuningResult
 from quipu.model.usage import Estimate
 from quipu.server.access import Permission
@@ -27,6 +27,14 @@ from quipu.settings import EffectiveSetting, effective
 
 _ARCHIVE_TYPE = "application/octet-stream"
 _BYTES_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionPage:
+    """A page of earlier versions of documents; `cursor` asks for the next one, "" if this is the last."""
+
+    versions: tuple[EarlierVersion, ...]
+    cursor: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +126,18 @@ async def repair(kb: Quipu, *, accept_losses: bool = False) -> RepairResult:
     return await kb.repair(accept_losses=accept_losses)
 
 
+@operation("GET", f"{WORKSPACE}/versions", Permission.READ)
+async def list_versions(
+    kb: Quipu, *, document: str = "", k: Annotated[int, Field(ge=1, le=1_000)] = 100, cursor: str = ""
+) -> VersionPage:
+    """List page by page the earlier versions that the setting `history` keeps, of one document or of all.
+
+    They are ordered by document, then the oldest first.
+    """
+    versions = await kb.earlier_versions([document] if document else None, k=k, after=cursor)
+    return VersionPage(versions=tuple(versions), cursor=versions[-1].cursor if len(versions) == k else "")
+
+
 @operation("GET", f"{WORKSPACE}/dump", Permission.ADMIN, media_type="application/jsonl")
 async def dump(kb: Quipu) -> Response:
     """Return the canonical state as JSON lines: equal documents give equal bytes."""
@@ -161,5 +181,17 @@ def _without_path(setting: EffectiveSetting) -> EffectiveSetting:
 
 
 OPERATIONS = operations_of(
-    estimate, tune, resume, plan, drop_derivation, reembed, purge, verify, repair, dump, download_backup, list_settings
+    list_versions,
+    estimate,
+    tune,
+    resume,
+    plan,
+    drop_derivation,
+    reembed,
+    purge,
+    verify,
+    repair,
+    dump,
+    download_backup,
+    list_settings,
 )

@@ -31,7 +31,7 @@ from quipu.model.answer import Answer
 HEARTBEAT_S = 15.0
 BEAT = b": waiting\n\n"
 # Nothing of the server may load code from elsewhere, or be framed.
-CONTENT_POLICY = "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+CONTENT_POLICY = "default-src 'self'; img-src 'self' blob:; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 # The first class that an error belongs to says its status.
 _STATUS: Mapping[type[QuipuError], int] = {
     NotFound: 404,

@@ -36,6 +36,11 @@ def test_the_demo_answers_its_six_questions_and_cites_the_page(quipu: Quipu) -> 
     assert all(answer["citations"] for answer in answers)
     [halmi] = [each for each in answers[-1]["citations"] if "halmi" in each["quote"]]
     assert (halmi["document_id"], halmi["page"]) == ("royal-road.pdf", 3)
+    page = ("show", "page", "royal-road.pdf", "3", "--quote", halmi["quote"], "--output", "page.png")
+    boxes = json.loads(quipu("--index", ".quipu-demo", *page, "--json"))["boxes"]
+    assert all(0 < left < right < 1 and 0 < top < bottom < 1 for left, top, right, bottom in boxes)
+    assert len(boxes) == quipu("--index", ".quipu-demo", *page).count("from the top") > 0
+    assert Path("page.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_document_is_added_changed_asked_and_removed(quipu: Quipu, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from quipu.model.chat import Role
 from quipu.model.document import SourceDocument
 from quipu.settings.tables import RoleSettings
 from quipu.testing.server import serving
+from tests.unit.parse.files import pdf, prose
 from tests.unit.parse.images import png
 
 KB = "/api/v1/workspaces/default"
@@ -53,6 +54,9 @@ async def test_neighbours_subgraph_and_paths_lead_from_one_entity_to_another(cli
         ("paths?first=Ada Lovelace&second=Nobody", 404),
         ("texts/none", 404),
         ("originals/none", 404),
+        ("pages/none", 404),
+        ("boxes/letters/1.md", 422),
+        ("boxes/letters/1.md?page=0", 422),
         ("graph/map/far?box=1,2,3", 422),
         ("graph/map/far?box=1,2,x,4", 422),
         ("graph/map/far?box=nan,0,1,1", 422),
@@ -89,6 +93,20 @@ async def test_an_original_is_saved_by_a_browser_and_never_opened(client: httpx.
     assert original.headers["content-type"] == "application/octet-stream"
     assert original.headers["content-disposition"] == "attachment; filename*=UTF-8''%C3%BC.html"
     assert original.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_page_of_a_pdf_is_shown_with_a_quote_marked(client: httpx.AsyncClient) -> None:
+    content = pdf([prose("Ada Lovelace wrote this letter.", "Charles Babbage answered.")])
+    reply = (await client.put(f"{KB}/documents/letters/a.pdf", content=content)).json()
+    await client.get(f"{KB}/jobs/{reply['job']['id']}/events")
+    place = (await client.get(f"{KB}/boxes/letters/a.pdf?page=1&quote=Babbage answered")).json()
+    assert (place["page"], place["n_pages"], len(place["boxes"])) == (1, 1, 1)
+    assert all(0 < edge < 1 for edge in place["boxes"][0])
+    picture = await client.get(f"{KB}/pages/letters/a.pdf?page=1&quote=Babbage answered")
+    assert (picture.headers["content-type"], picture.content[:4]) == ("image/png", b"\x89PNG")
+    missing = await client.get(f"{KB}/pages/letters/a.pdf?page=2")
+    assert missing.status_code == 422
+    assert "no page 2" in missing.text
 
 
 async def test_a_picture_is_sent_as_one_so_that_the_page_shows_it(client: httpx.AsyncClient, index: Path) -> None:

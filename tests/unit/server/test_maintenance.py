@@ -29,6 +29,7 @@ OTHER_NAMES = {
     "neighbours": "list_neighbours",
     "original": "download_original",
     "earlier_versions": "list_versions",
+    "page_picture": "show_page",
     "paths": "show_paths",
     "relation": "show_relation",
     "relations": "list_relations",

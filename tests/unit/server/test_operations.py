@@ -9,9 +9,11 @@ import httpx
 import pytest
 
 import quipu
+from quipu.model.document import SourceDocument
 from quipu.server import ServerComponents, Workspaces, events
 from quipu.server.app import OPERATIONS
 from quipu.server.operations import Operation
+from tests.unit.parse.files import pdf, prose
 from tests.unit.server.conftest import LETTER, http_client
 
 KB = "/api/v1/workspaces/letters"
@@ -34,6 +36,8 @@ REQUESTS: Mapping[str, dict[str, Any]] = {
     "add_text": {"json": {"text": "Mary Somerville taught Ada.", "id": "new.md"}},
     "upload_documents": {"files": [("files", ("b.md", b"Mary Somerville wrote."))]},
     "estimate_documents": {"files": [("files", ("c.md", b"Mary Somerville wrote."))]},
+    "show_page": {"path": {"document": "a.pdf"}},
+    "show_boxes": {"path": {"document": "a.pdf"}},
     "put_document": {"path": {"document": "c.md"}, "content": b"Ada read it."},
     "preview_removal": {"params": {"document": "letters/1.md"}},
     "list_chunks": {"params": {"document": "letters/1.md"}},
@@ -87,6 +91,11 @@ async def _path_parts(client: httpx.AsyncClient, operation: Operation, tmp_path:
             preview = await index.preview_removal(["letters/1.md"])
         parts["report"] = preview.reports[0][0]
     own: dict[str, str] = REQUESTS.get(operation.function.__name__, {}).get("path", {})
+    if own.get("document") == "a.pdf":
+        async with quipu.open(tmp_path / "letters") as index:
+            await index.add(
+                SourceDocument(id="a.pdf", content=pdf([prose("Ada wrote.")]), media_type="application/pdf")
+            )
     return parts | own
 
 

@@ -2,9 +2,9 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { originalUrl, post } from "../api";
+import { originalUrl, pagePicture, post } from "../api";
 import { Markdown, codePoints, shortened, type CitationElement, type Span } from "../markdown";
-import { Facts, ProblemNotice, Tabs, Waiting, copy, moveInList, useLoaded } from "../parts";
+import { Dialog, Facts, ProblemNotice, Tabs, Waiting, copy, moveInList, useLoaded } from "../parts";
 import { href, route } from "../route";
 import { duration, language, money, number, t } from "../words";
 import type { Answer, Citation, Passage } from "../types";
@@ -12,6 +12,7 @@ import { optionsOf } from "./options";
 
 const PEEK_WIDTH = 340; // pixels, as in the style sheet
 const PICTURE = /\.(?:png|jpe?g|gif|webp)$/i; // files that a model read
+const PDF = /\.pdf$/i;
 const N_COPIES = 3; // documents with the same text, named for one citation
 const PEEK_MS = 200;
 
@@ -182,6 +183,32 @@ function CitationPlace({ citation: { page, headings } }: { citation: Citation })
   );
 }
 
+/** A button that shows the page of a PDF with the quote of a citation marked in it. */
+function PageButton({ citation, page }: { citation: Citation; page: number }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      {" "}
+      <button class="quiet" onClick={() => setOpen(true)}>
+        {t("page", { n: page })}
+      </button>
+      <CitationPlace citation={{ ...citation, page: null }} />
+      {isOpen && (
+        <Dialog title={`${citation.title || citation.document_id}, ${t("page", { n: page })}`} close={() => setOpen(false)}>
+          <MarkedPage citation={citation} page={page} />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+function MarkedPage({ citation, page }: { citation: Citation; page: number }) {
+  const loaded = useLoaded((abort) => pagePicture(citation.document_id, page, citation.quote, abort), `${citation.document_id} ${page} ${citation.start}`);
+  useEffect(() => () => loaded.value && URL.revokeObjectURL(loaded.value), [loaded.value]);
+  if (loaded.problem) return <ProblemNotice problem={loaded.problem} retry={loaded.reload} />;
+  return loaded.value ? <img class="original" src={loaded.value} alt={t("ask.markedPage", { n: page, quote: shortened(citation.quote) })} /> : <Waiting />;
+}
+
 const hide = ({ currentTarget }: { currentTarget: HTMLElement }) => (currentTarget.hidden = true); // the index keeps no files
 
 function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes: boolean }) {
@@ -198,7 +225,7 @@ function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes:
             <span class="small">
               {citation.document_id !== citation.title && <DocumentId id={citation.document_id} />}
             </span>
-            <CitationPlace citation={citation} />
+            {citation.page !== null && PDF.test(citation.document_id) ? <PageButton citation={citation} page={citation.page} /> : <CitationPlace citation={citation} />}
             {PICTURE.test(citation.document_id) && citations.find(({ document_id }) => document_id === citation.document_id) === citation && <img class="thumbnail" loading="lazy" src={originalUrl(citation.document_id)} alt="" onError={hide} />}
             {citation.also_in && citation.also_in.length > 0 && (
               <span class="small">

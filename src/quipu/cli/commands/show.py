@@ -16,6 +16,7 @@ from quipu.cli.options import QuipuGroup, as_of_option, command_line, with_engin
 from quipu.cli.output import emit, named, one_line, print_table, styled, table
 from quipu.model.cluster import ClusterReport, Hierarchy
 from quipu.model.delta import ChunkFacts
+from quipu.model.document import QuotePlace
 from quipu.model.graph import Chunk, Claim, ClaimMention, DatedStatement, Relation
 from quipu.model.results import DocumentDetails, EntityDetails, RelationDetails, ReportDetails
 from quipu.text.formatting import format_count
@@ -93,6 +94,21 @@ async def _write_original(engine: "Quipu", identifier: str, output: Path | None)
             file.write(part)
 
 
+@command.command("page", examples=('quipu show page report.pdf 3 --quote "net income rose" --output page.png',))
+@click.argument("identifier", metavar="ID")
+@click.argument("page", type=click.IntRange(min=1))
+@click.option("--quote", default="", help="Mark this text of the page, as in a citation.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write the page to this file, as PNG.")
+def page_(identifier: str, page: int, quote: str, output: Path | None) -> None:
+    """Show where a quote stands on a page of a PDF, and write the page as a picture in which the quote is marked."""
+    picture = with_engine(
+        lambda engine: _of_document(engine, identifier, lambda name: engine.page_picture(name, page, quote))
+    )
+    if output is not None:
+        output.write_bytes(picture.png)
+    emit(picture.place, partial(_render_place, output))
+
+
 @command.command("chunk", examples=("quipu show chunk b1383db28d0459dc",))
 @click.argument("identifier", metavar="ID")
 def chunk(identifier: str) -> None:
@@ -130,6 +146,14 @@ def report(identifier: str) -> None:
 
 for _graph_command in GRAPH_COMMANDS:
     command.add_command(_graph_command)
+
+
+def _render_place(output: Path | None, console: Console, place: QuotePlace) -> None:
+    console.print(f"Page {place.page} of {place.n_pages}, {place.width:g} × {place.height:g} points.")
+    for left, top, right, bottom in place.boxes:
+        console.print(f"  from the left {left:.1%} to {right:.1%}, from the top {top:.1%} to {bottom:.1%}")
+    if output is not None:
+        console.print(styled(f"Written: {output}"))
 
 
 def _render_document(console: Console, details: DocumentDetails) -> None:
