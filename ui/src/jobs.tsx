@@ -31,7 +31,7 @@ function titleOf({ kind, subjects, n_subjects }: Job): string {
 }
 
 const WAITING: Status[] = ["queued", "parsing", "extracting", "removing"];
-const STAGES = ["read", "pictures", "extract", "embed", "remove", "summarise", "derive", "aggregate"];
+const STAGES = ["read", "pages", "pictures", "extract", "embed", "remove", "summarise", "derive", "aggregate"];
 
 function counts({ documents }: Job): { nDone: number; nTotal: number } {
   const all = Object.entries(documents) as [Status, number][];

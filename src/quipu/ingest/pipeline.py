@@ -34,7 +34,7 @@ from quipu.model.delta import ChunkFacts, Delta, DocumentFacts, Job, JobFailure
 from quipu.model.document import DocumentStatus, SourceDocument
 from quipu.model.event import DocumentDone, EventSink, Progress
 from quipu.model.graph import Chunk
-from quipu.ports.ingest import ExtractionResult
+from quipu.ports.ingest import ON_PAGES, ExtractionResult
 from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
@@ -151,7 +151,7 @@ class _PipelineRun:
         Sentences are compared where chunking needs it. Raises Unavailable or OverBudget if a model cannot be asked.
         """
         config = self._config
-        parsed, unparsed = await asyncio.to_thread(_parse_group, waiting, config)
+        parsed, unparsed = await asyncio.to_thread(_parse_group, waiting, config, self._page_reporter())
         described, undescribed = await self._describe_pictures(parsed)
         compared, uncompared = await _compare_sentences(described, config.embedder)
         chunked, unchunked = await asyncio.to_thread(_chunk_group, compared, config)
@@ -177,6 +177,17 @@ class _PipelineRun:
             else:
                 failed.append((job, failure_of(outcome, "model of pictures")))  # asked again, other than a parser
         return described, failed
+
+    def _page_reporter(self) -> Callable[[str, int, int], None]:
+        """Return what reports the pages of a document, from any thread, as an event on the thread of the engine."""
+        loop = asyncio.get_running_loop()
+
+        def report(document_id: str, n_done: int, n_total: int) -> None:
+            event = Progress(stage="pages", n_done=n_done, n_total=n_total, detail=document_id, document_id=document_id)
+            with suppress(RuntimeError):  # the work was cancelled, and its loop is closed
+                loop.call_soon_threadsafe(self._on_event, event)
+
+        return report
 
     def _on_picture(self, document_id: str) -> None:
         self._n_described += 1
@@ -244,7 +255,9 @@ class _PipelineRun:
         self._on_event(DocumentDone(document_id=document_id, status=status, error=error))
 
 
-def _parse_group(waiting: deque[Job], config: IngestConfig) -> tuple[list[_ParsedJob], list[_FailedJob]]:
+def _parse_group(
+    waiting: deque[Job], config: IngestConfig, on_pages: Callable[[str, int, int], None]
+) -> tuple[list[_ParsedJob], list[_FailedJob]]:
     """Take and parse jobs until their files or texts reach the size of a group: a packed file may hold much text.
 
     Where the extractor waits for a model, a small document counts as one chunk, because the documents of a group are
@@ -260,6 +273,7 @@ def _parse_group(waiting: deque[Job], config: IngestConfig) -> tuple[list[_Parse
         if job.source is None:
             continue
         n_bytes_left -= max(min_bytes, len(job.source.content))
+        ON_PAGES.set(partial(on_pages, job.document_id))  # this thread has a context of its own
         try:
             document = parse_document(job.source, config)
         except Unavailable:  # of a server that parses: the documents go back to the queue

@@ -20,9 +20,10 @@ class Spending:
 class Progress:
     """`n_done` of `n_total` units of a stage are finished. `n_total` may grow while more work is discovered.
 
-    `stage` is "read", "pictures", "extract", "embed", "remove", "import", "sample", "ask", "summarise", "aggregate",
-    "derive", "backup", "restore", "check" or the name of a derivation. `document_id` is the document of the unit that
-    was finished last; "" for work that belongs to no single document. `spent` is what the call has spent so far.
+    `stage` is "read", "pages" (of one long PDF), "pictures", "extract", "embed", "remove", "import", "sample", "ask",
+    "summarise", "aggregate", "derive", "backup", "restore", "check" or the name of a derivation. `document_id` is the
+    document of the unit that was finished last; "" for work that belongs to no single document. `spent` is what the
+    call has spent so far.
     """
 
     stage: str

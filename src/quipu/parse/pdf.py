@@ -46,6 +46,7 @@ from quipu.parse.pictures import (
 )
 from quipu.parse.recognition import RecognisedPage, Recognition, page_ranges, recognise
 from quipu.parse.sandbox import SandboxFailure, run_sandboxed
+from quipu.ports.ingest import ON_PAGES, OnPages
 
 _READER = "pdf_process.py"
 _KEY_BY_PROPERTY = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
@@ -178,7 +179,7 @@ class _PdfContent:
 def _read(source: SourceDocument) -> _PdfContent:
     """Return the content that PDFium finds in `source`. Raises InvalidDocument if the process refuses it or fails."""
     pictures = page_reading() if are_pictures_read() else "no"
-    fields = _run(source, (MAX_PDF_PAGES, MAX_PDF_LINES, MAX_CHARACTERS, pictures))
+    fields = _run(source, (MAX_PDF_PAGES, MAX_PDF_LINES, MAX_CHARACTERS, pictures), ON_PAGES.get())
     leave_out_pictures(fields["n_left_out"])
     return _PdfContent(
         pages=[
@@ -195,7 +196,7 @@ def _read(source: SourceDocument) -> _PdfContent:
     )
 
 
-def _run(source: SourceDocument, arguments: Sequence[int | str]) -> Mapping[str, Any]:
+def _run(source: SourceDocument, arguments: Sequence[int | str], on_pages: OnPages | None = None) -> Mapping[str, Any]:
     """Return what the sandboxed process writes. Raises InvalidDocument if it refuses the file or fails."""
     name = display_name(source)
     try:
@@ -205,6 +206,7 @@ def _run(source: SourceDocument, arguments: Sequence[int | str]) -> Mapping[str,
             source.content,
             max_bytes=MAX_PDF_BYTES + 2 * len(source.content),
             max_seconds=MAX_PDF_SECONDS,
+            on_pages=on_pages,
         )
     except SandboxFailure as failure:
         if failure.reason == "crash":

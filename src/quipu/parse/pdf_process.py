@@ -105,6 +105,7 @@ def read(
         tables.append(page_tables)
         text_page.close()
         page.close()
+        sys.stderr.write(f"{len(pages)}/{len(document)}\n")
     return {
         "pages": pages,
         "tables": tables,

@@ -16,6 +16,7 @@ from quipu.parse.limits import (
     SCANS_AT_ONCE,
 )
 from quipu.parse.sandbox import SandboxFailure, run_sandboxed
+from quipu.ports.ingest import ON_PAGES
 
 MIN_CONFIDENCE = 75  # percent; a page below is not passed off as text
 SURE_CONFIDENCE = 85  # percent; a page below is named, because many of its words may be wrong
@@ -83,7 +84,7 @@ def recognise(content: bytes, scans: Sequence[int], languages: str, name: str) -
         return Recognition(pages={}, reason="recognition is off", remedy="Leave out the metadata ocr=off.")
     if find_spec("tesserocr") is None:
         return Recognition(pages={}, reason="text recognition is not installed", remedy=INSTALL)
-    run = _RecognitionRun(content, languages, name)
+    run = _RecognitionRun(content, languages, name, min(len(scans), MAX_SCANS))
     for start in range(0, min(len(scans), MAX_SCANS), SCANS_AT_ONCE):
         run.read(scans[start : min(start + SCANS_AT_ONCE, MAX_SCANS)])
     reason, remedy = run.shortfall()
@@ -97,10 +98,11 @@ def recognise(content: bytes, scans: Sequence[int], languages: str, name: str) -
 class _RecognitionRun:
     """The recognition of one document: what was read, what failed, and how much CPU time is left."""
 
-    def __init__(self, content: bytes, languages: str, name: str) -> None:
+    def __init__(self, content: bytes, languages: str, name: str, n_scans: int) -> None:
         self.pages: dict[int, RecognisedPage] = {}
         self.version = ""
         self._content, self._languages, self._name = content, languages, name
+        self._n_scans = n_scans
         self._n_seconds = 0.0
         self._failure = self._lacks = ""
 
@@ -108,6 +110,7 @@ class _RecognitionRun:
         """Read pages together; if the process fails, each alone. Nothing is read once the time is used up."""
         if self._lacks or self._n_seconds >= MAX_RECOGNITION_SECONDS:
             return
+        on_pages = ON_PAGES.get()
         max_seconds = MAX_SCAN_SECONDS if len(batch) > 1 else MAX_SINGLE_SCAN_SECONDS
         try:
             output = run_sandboxed(
@@ -116,6 +119,7 @@ class _RecognitionRun:
                 self._content,
                 max_bytes=MAX_SCAN_BYTES + 2 * len(self._content),
                 max_seconds=max_seconds,
+                on_pages=on_pages and (lambda n_done, _: on_pages(len(self.pages) + n_done, self._n_scans)),
             )
         except SandboxFailure as failure:
             self._n_seconds += max_seconds

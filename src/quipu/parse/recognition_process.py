@@ -148,7 +148,10 @@ def _read(languages: str, max_pixels: int, pages: list[int]) -> dict[str, object
         return {"error": "languages", "missing": missing, "installed": recogniser.installed()}
     document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
     version = tesserocr.tesseract_version().split("\n")[0].strip()
-    read = {page: recogniser.read_page(document[page], max_pixels) for page in pages}
+    read = {}
+    for page in pages:
+        read[page] = recogniser.read_page(document[page], max_pixels)
+        sys.stderr.write(f"{len(read)}/{len(pages)}\n")
     return {"version": version, "pages": read, "seconds": time.process_time()}
 
 

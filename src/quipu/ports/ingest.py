@@ -1,11 +1,16 @@
 """What ingestion needs: FileTypes, a Parser (bytes to text) and an Extractor (chunk to entities and relations)."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Protocol, Self
 
 from quipu.model.document import ParsedDocument, SourceDocument
 from quipu.model.extraction import ChunkInput, Extraction
+
+OnPages = Callable[[int, int], None]  # gets how many pages of a document were read, and of how many
+# Whom a parser tells, from any thread, how far it is. Parsers call each other, so this does not go through parameters.
+ON_PAGES: ContextVar[OnPages | None] = ContextVar("on_pages", default=None)
 
 
 def _no_media_type(_name: str, _head: bytes) -> str:

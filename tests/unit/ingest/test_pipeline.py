@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import get_ident
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+import quipu
 from quipu.engine import Quipu
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, Unavailable
 from quipu.ingest.local import LocalExtractor
@@ -16,8 +18,10 @@ from quipu.model.chunking import SEMANTIC, Chunking
 from quipu.model.document import DocumentStatus, SourceDocument
 from quipu.model.event import DocumentDone, Event, Progress
 from quipu.model.extraction import ChunkInput
+from quipu.parse import sandbox
 from quipu.ports.ingest import ExtractionResult
 from tests.laws.world import engine
+from tests.unit.parse.files import pdf, prose
 from tests.unit.wrap.fakes import FakeEmbedder
 
 N_PARTS = 160
@@ -197,3 +201,25 @@ async def test_an_embedder_that_is_too_busy_fails_what_needs_it(tmp_path: Path) 
         report = await kb.add(_talk("Ada"), _talk("Zoe"), plain)
         assert (report.n_added, sorted(each.id for each in report.failed)) == (1, ["Ada", "Zoe"])
         assert await kb.retry() == 2
+
+
+async def test_the_pages_of_a_long_pdf_are_reported_while_it_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "_REPORT_S", 0.0)
+    content = pdf([prose(f"The caravan of day {page} leaves Samarkand.") for page in range(30)])
+    long = SourceDocument(id="long.pdf", content=content, media_type="application/pdf")
+    events: list[Event] = []
+    threads: set[int] = set()
+
+    def on_event(event: Event) -> None:
+        events.append(event)
+        threads.add(get_ident())
+
+    async with quipu.open(tmp_path / "kb") as kb:
+        await kb.add(_book("Alpha", 2), long, on_event=on_event)
+    pages = [event for event in events if isinstance(event, Progress) and event.stage == "pages"]
+    assert {(event.document_id, event.detail, event.n_total) for event in pages} == {("long.pdf", "long.pdf", 30)}
+    assert [event.n_done for event in pages] == sorted({event.n_done for event in pages})
+    assert pages[-1].n_done == 30
+    assert threads == {get_ident()}  # that of the engine, and not that in which a document is parsed

@@ -126,6 +126,40 @@ def test_a_reader_that_hangs_or_dies_is_a_refused_file(
     assert caught.value.remedy
 
 
+def test_progress_is_read_from_whatever_a_reader_writes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sandbox, "_REPORT_S", 0.0)
+    (tmp_path / "reader.py").write_text(
+        "import sys\n"
+        "sys.stderr.write('x' * 100_000 + '\\n1/3\\nwarning: 2/3 of it\\n-1/3\\n' + '9' * 50 + '/3\\n')\n"
+        "sys.stderr.write('1/3\\n' * 50_000 + '3/3\\n4/')\n"
+        "sys.stdout.write('read')"
+    )
+    progress: list[tuple[int, int]] = []
+
+    def on_pages(n_done: int, n_total: int) -> None:
+        progress.append((n_done, n_total))
+
+    reader = str(tmp_path / "reader.py")
+    assert sandbox.run_sandboxed(reader, (), b"", max_bytes=10**9, max_seconds=9, on_pages=on_pages) == b"read"
+    assert progress == [(1, 3), (3, 3)]
+
+
+def test_the_progress_of_a_reader_that_dies_ends_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sandbox, "_REPORT_S", 0.0)
+    (tmp_path / "reader.py").write_text("import os; os.write(2, b'1/3\\n'); os.abort()")
+    progress: list[int] = []
+    with pytest.raises(sandbox.SandboxFailure):
+        sandbox.run_sandboxed(
+            str(tmp_path / "reader.py"),
+            (),
+            b"",
+            max_bytes=10**9,
+            max_seconds=9,
+            on_pages=lambda n_done, _: progress.append(n_done),
+        )
+    assert progress == [1]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 def test_ctrl_c_that_reaches_the_reader_is_no_fault_of_the_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -140,7 +140,7 @@ def fields_of(pages: Sequence[int], **changes: object) -> bytes:
 def recognised_by(read: Callable[[Sequence[int], int], bytes], patch: pytest.MonkeyPatch, n: int) -> Recognition:
     """Return the recognition of `n` scanned pages by a process that is given pages and seconds."""
 
-    def run(script: str, arguments: Sequence[int | str], content: bytes, *, max_bytes: int, max_seconds: int) -> bytes:
+    def run(script: str, arguments: Sequence[int | str], content: bytes, *, max_seconds: int, **_: object) -> bytes:
         return read([int(page) for page in str(arguments[2]).split(",")], max_seconds)
 
     patch.setattr(recognition, "find_spec", lambda name: True)
