@@ -21,6 +21,7 @@ MIN_WORDS = 4.0  # of a side of a line, on average
 MAX_VALUES = 0.2  # of the words: more are a table
 MAX_DIVIDED = 0.3  # of the lines: more have columns of their own
 MIN_FULL = 0.4  # of the lines of the left column, which fill it
+_WIDEST = 0.9  # of the lines of the left column are not wider than it
 _NEARLY = 0.8  # of the width of the left column
 _MIDDLE = (0.35, 0.65)  # of the width of the text
 _MAX_WORDS = 20_000
@@ -72,7 +73,8 @@ def _are_columns(lines: _Lines, strip: float) -> bool:
     ]
     words = [word for line in clear for word in line]
     left = min((word.left for word in words), default=strip)
-    width = max((side[-1].right for side in sides[0]), default=left) - left
+    ends = sorted(side[-1].right for side in sides[0])
+    width = ends[int(_WIDEST * len(ends))] - left if ends else 0.0  # a running header may be wider
     n_full = sum(side[-1].right - left > _NEARLY * width for side in sides[0])
     return (
         len(clear) >= MIN_CLEAR * len(lines)

@@ -19,6 +19,13 @@ def test_columns_that_the_file_draws_line_by_line_are_read_one_after_the_other()
     assert " ".join(texts(parsed)[1:]) == " ".join([*LEFT, *RIGHT])
 
 
+def test_a_running_header_that_is_wider_than_the_left_column_does_not_hide_the_columns() -> None:
+    left = [" ".join(line.split()[: 7 + index % 3]) for index, line in enumerate(LEFT)]  # ragged
+    header = At(60, 740, "A HISTORY OF ROADS AND COURIERS OF THE NORTH", 9)
+    text = " ".join(texts(read("a.pdf", pdf([[header, *_mixed(left, RIGHT)]]))))
+    assert text.endswith(" ".join([*left, *RIGHT]))
+
+
 def test_columns_that_the_file_draws_one_after_the_other_stay_in_its_order() -> None:
     page = [*prose(*RIGHT, left=330), *prose(*LEFT, left=60)]
     parsed = read("a.pdf", pdf([[At(line.x, line.y, line.text, 9) for line in page]]))
