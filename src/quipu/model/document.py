@@ -97,7 +97,8 @@ class QuotePlace:
     """Where a quote stands on a page of a PDF: the boxes of its lines, and the size of the page in points (1/72 inch).
 
     A box is the left, top, right and bottom edge, as shares of width and height. There are none where the page does not
-    show the quote, or where it is a scan that is turned.
+    show the quote, or where it is a scan that is turned. What a model said of a picture has the boxes of all pictures
+    of the page.
     """
 
     page: int

@@ -37,6 +37,7 @@ from quipu.parse.pdf_layout import (
 from quipu.parse.pdf_reading_order import line_box, quoted_words
 from quipu.parse.pdf_tables import PdfWord
 from quipu.parse.pictures import (
+    PICTURE,
     PICTURE_MARK,
     are_pictures_read,
     leave_out_pictures,
@@ -147,7 +148,7 @@ def show_page(source: SourceDocument, page: int, quote: str = "") -> PagePicture
 def _page_fields(
     source: SourceDocument, page: int, quote: str, boxes: Sequence[tuple[float, float, float, float]]
 ) -> Mapping[str, Any]:
-    fields = _run(source, ("page", page - 1, quote.replace("\0", " "), json.dumps(boxes)))
+    fields = _run(source, ("page", json.dumps([page - 1, quote, boxes, PICTURE in quote])))
     if fields.get("error") == "page":
         raise InvalidDocument(
             f"{display_name(source)} has no page {page}.", remedy=f"It has pages 1 to {fields['n_pages']}."

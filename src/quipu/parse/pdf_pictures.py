@@ -19,6 +19,7 @@ _PICTURE_SCALE = 2.0  # pixels per point: 144 dpi
 _MAX_SIDE = 1_568  # pixels: models shrink larger pictures
 _MAX_PICTURE_BYTES = 128_000_000  # of all pictures of a file
 _MAX_OBJECTS = 1_000  # of a page that are looked at
+_SHARES = 10_000  # parts of the width and height of a page
 _YELLOW = 0.35  # of the blue of what is marked
 _PAPER = 0.95  # of the width and height of a page: an area this large is its background
 
@@ -87,6 +88,19 @@ def marked_page(page: pypdfium2.PdfPage, boxes: Sequence[_Box]) -> bytes:
         part = pixels[round(top * height) : round(bottom * height), round(left * width) : round(right * width), 2]
         part[:] = part * _YELLOW
     return png(bitmap)
+
+
+def shares(page: pypdfium2.PdfPage, box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    """Return a box of a page, which may be turned or cropped, in shares of what it shows, from the upper left."""
+    corners = [_on_paper(page, box[0], box[1]), _on_paper(page, box[2], box[3])]
+    (left, right), (top, bottom) = sorted(x for x, _ in corners), sorted(y for _, y in corners)
+    return left, top, right, bottom
+
+
+def _on_paper(page: pypdfium2.PdfPage, x: float, y: float) -> tuple[float, float]:
+    right, down = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDF_PageToDevice(page, 0, 0, _SHARES, _SHARES, 0, x, y, right, down)
+    return tuple(min(max(part.value / _SHARES, 0.0), 1.0) for part in (right, down))  # type: ignore[return-value]
 
 
 def picture_boxes(page: pypdfium2.PdfPage) -> list[_Box]:

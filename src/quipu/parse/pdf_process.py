@@ -17,7 +17,7 @@ import pypdfium2.raw as pdfium
 
 from quipu.parse.pdf_columns import find_aligned
 from quipu.parse.pdf_grid import find_grids, merge_rules
-from quipu.parse.pdf_pictures import PictureRenderer, marked_page
+from quipu.parse.pdf_pictures import PictureRenderer, marked_page, picture_boxes, shares
 from quipu.parse.pdf_reading_order import by_column, line_box, quoted_words
 from quipu.parse.pdf_tables import PdfRule, PdfTable, PdfWord
 
@@ -45,7 +45,6 @@ _MIN_LETTERS = 25  # of a page with text of its own
 _MIN_PICTURE = 0.3  # of the area of a page: a smaller picture is no scan of it
 _NONSENSE = re.compile("[\ufffd\ue000-\uf8ff\x01\x03-\x08\x0e-\x1f]")  # no characters, or those of one font only
 _MAX_NONSENSE = 0.2  # of the characters of a page
-_SHARES = 10_000  # parts of the width and height of a page
 _PAPER = 0.95  # of the width and height of a page: an area this large is its background
 
 
@@ -53,12 +52,12 @@ def main() -> None:
     """Read the PDF; `sys.argv` gives the limits of pages, lines and characters, and which pictures are wanted.
 
     Pictures are wanted in "no" case, or "never", "scans" or "all" says which whole pages are wanted beside them. Or
-    show one page: "page", its number from 0, and the quote or the boxes to mark.
+    show one page: "page" and the arguments of `read_page` as JSON.
     """
     try:
         document = pypdfium2.PdfDocument(sys.stdin.buffer.read())
         if sys.argv[1] == "page":
-            json.dump(read_page(document, int(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])), sys.stdout)
+            json.dump(read_page(document, *json.loads(sys.argv[2])), sys.stdout)
             return
         max_pages, max_lines, max_characters = map(int, sys.argv[1:4])
         pictures = PictureRenderer(sys.argv[4]) if sys.argv[4] != "no" else None
@@ -119,11 +118,16 @@ def read(
 
 
 def read_page(
-    document: pypdfium2.PdfDocument, index: int, quote: str, boxes: Sequence[tuple[float, float, float, float]]
+    document: pypdfium2.PdfDocument,
+    index: int,
+    quote: str,
+    boxes: Sequence[tuple[float, float, float, float]],
+    is_of_picture: bool,
 ) -> dict[str, object]:
     """Return a page as a picture with a quote marked, or boxes; {"error": "page"} if there is no such page.
 
-    A scan is returned without a picture, unless boxes are given: its words have to be recognised.
+    A scan is returned without a picture, unless boxes are given: its words have to be recognised. A quote that is of a
+    picture, and not of the text of the page, marks the pictures of the page.
     """
     if not 0 <= index < len(document):
         return {"error": "page", "n_pages": len(document)}
@@ -131,30 +135,20 @@ def read_page(
     text_page = page.get_textpage()
     lines = [*_page_lines(text_page)]
     scanned = bool(quote) and not boxes and is_scan(page, "".join(line[0] for line, _ in lines))
-    words = [word for _, line in lines for word in line]
-    quoted = [_shares(page, line_box(line)) for line in quoted_words(words, quote)] if quote and not boxes else boxes
+    if not boxes:
+        places = [line_box(line) for line in quoted_words([word for _, line in lines for word in line], quote)]
+        if not places and is_of_picture:  # of which one of the page is not known any more
+            places = picture_boxes(page)
+        boxes = [shares(page, box) for box in places]
     width, height = page.get_size()
     return {
         "n_pages": len(document),
         "width": width,
         "height": height,
         "is_scan": scanned,
-        "boxes": quoted,
-        "png": "" if scanned else base64.b64encode(marked_page(page, quoted)).decode("ascii"),
+        "boxes": boxes,
+        "png": "" if scanned else base64.b64encode(marked_page(page, boxes)).decode("ascii"),
     }
-
-
-def _shares(page: pypdfium2.PdfPage, box: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    """Return a box of a page, which may be turned or cropped, in shares of what it shows, from the upper left."""
-    corners = [_on_paper(page, box[0], box[1]), _on_paper(page, box[2], box[3])]
-    (left, right), (top, bottom) = sorted(x for x, _ in corners), sorted(y for _, y in corners)
-    return left, top, right, bottom
-
-
-def _on_paper(page: pypdfium2.PdfPage, x: float, y: float) -> tuple[float, float]:
-    right, down = ctypes.c_int(), ctypes.c_int()
-    pdfium.FPDF_PageToDevice(page, 0, 0, _SHARES, _SHARES, 0, x, y, right, down)
-    return tuple(min(max(part.value / _SHARES, 0.0), 1.0) for part in (right, down))  # type: ignore[return-value]
 
 
 def _page_lines(page: pypdfium2.PdfTextPage) -> Iterator[tuple[RawLine, list[PdfWord]]]:

@@ -6,10 +6,12 @@ from io import BytesIO
 
 import pypdfium2
 import pytest
+from PIL import Image
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import QuotePlace, SourceDocument
 from quipu.parse.pdf import show_page
+from tests.unit.parse import images
 from tests.unit.parse.files import HEIGHT, WIDTH, At, PageItem, pdf, prose
 from tests.unit.parse.scans import lines_of_part, needs_languages, scan, scanned_pdf
 
@@ -84,6 +86,14 @@ def test_the_quote_is_yellow_in_the_picture() -> None:
         assert png.startswith(b"\x89PNG\r\n")
         assert max(struct.unpack(">II", png[16:24])) == 1_568
     assert plain != marked
+
+
+def test_what_is_said_of_a_picture_has_the_box_of_the_picture() -> None:
+    content = images.pdf([[(700, "The first paragraph."), (550, Image.new("L", (300, 150), 40))]])
+    [(left, top, right, bottom)] = show_page(_source(content), 1, "[Picture: A grey area.]").place.boxes
+    assert (left, right) == pytest.approx((60 / 595, 260 / 595), abs=NEAR)
+    assert (top, bottom) == pytest.approx((1 - 650 / 842, 1 - 550 / 842), abs=NEAR)
+    assert show_page(_source(content), 1, "A grey area.").place.boxes == ()
 
 
 @needs_languages("eng")
