@@ -156,4 +156,5 @@ def _gap(before: Chunk, after: Chunk) -> str:
 def is_entry(content: str) -> bool:
     """Return whether a paragraph is an explanation below a line with its term, and so about nothing above it."""
     term, _, explanation = content.partition("\n")
-    return len(term) <= MAX_TERM_CHARS and bool(explanation) and not ends_sentence(term.removesuffix("..."))
+    begins = bool(explanation) and not explanation.lstrip()[:1].islower()  # else a sentence goes on in the next line
+    return begins and len(term) <= MAX_TERM_CHARS and not ends_sentence(term.removesuffix("..."))

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from quipu.answer.passage_text import read_passage
+import pytest
+
+from quipu.answer.passage_text import is_entry, read_passage
 from quipu.model.graph import Chunk
 from tests.unit.answer.fakes import chunk
 
@@ -26,3 +28,19 @@ def test_text_that_two_chunks_share_is_cited_once() -> None:
         ("c2", "The way is long."),
     ]
     assert all(DOCUMENT[citation.start : citation.end] == citation.quote for citation in citations)
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "is_below_term"),
+    [
+        ("-a, --all\nShow everything.", True),
+        ("mask UNIT...\nMask a unit.", True),
+        ("名称\n文件的名称。", True),
+        ("The caravan leaves in spring, when the\nwells are full.", False),
+        ("It is late.\nThe caravan leaves.", False),
+        ("--all", False),
+        (f"{'A long line of a list of terms ' * 3}\nShow everything.", False),
+    ],
+)
+def test_an_entry_is_an_explanation_below_its_term(paragraph: str, is_below_term: bool) -> None:
+    assert is_entry(paragraph) is is_below_term
