@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from benchmarks.statements import measure_postgres
-from quipu.errors import Unavailable
+from quipu.errors import Busy, Unavailable
 from quipu.model.index_address import parse_database_address
 from quipu.stores.postgres.backend import PostgresBackend
 from quipu.stores.relational import schema as s
@@ -115,3 +115,37 @@ def test_a_connection_that_was_lost_unnoticed_is_replaced(backend: PostgresBacke
         with backend.reading() as connection:
             assert connection.connection.driver_connection is not lost
             assert read_meta(connection, "schema")
+
+
+@pytest.mark.parametrize("n_written", range(1, 8))
+def test_a_statement_that_was_skipped_after_a_failure_is_not_taken_for_prepared(
+    postgres: PostgresIndexes, n_written: int
+) -> None:
+    """psycopg prepares what was sent five times, and remembers that even if the server has skipped it."""
+    patient, impatient = postgres.backend("prepared"), postgres.backend("prepared", busy_timeout_s=0.0)
+    for n in (0, n_written, 3):
+        for _ in range(n):
+            with impatient.writing():
+                pass
+        with patient.writing() as connection:
+            connection.exec_driver_sql("SELECT 1").all()  # so that it has the lock
+            with pytest.raises(Busy), impatient.writing():
+                pass
+    patient.close()
+    impatient.close()
+
+
+@pytest.mark.parametrize("change", ["ALTER TABLE t ADD COLUMN b integer", "DROP TABLE IF EXISTS u"])
+def test_statements_are_prepared_again_after_tables_have_changed(postgres: PostgresIndexes, change: str) -> None:
+    """psycopg forgets them then, and has the server forget all that is prepared at its next occasion."""
+    backend = postgres.backend("changed")
+    insert, rows = "INSERT INTO t (a) VALUES (%s)", [(number,) for number in range(9)]
+    with backend.writing() as connection:
+        connection.exec_driver_sql("CREATE TEMPORARY TABLE t (a integer)")
+        connection.exec_driver_sql(insert, rows)
+        connection.exec_driver_sql(change)
+        connection.exec_driver_sql("SELECT 1").all()
+        for _ in range(2):
+            connection.exec_driver_sql(insert, rows)
+        assert len(connection.exec_driver_sql("SELECT a FROM t").all()) == 27
+    backend.close()

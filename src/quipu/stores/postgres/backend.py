@@ -64,9 +64,9 @@ _WRITE = (
     "SET LOCAL lock_timeout = 0",
 )
 # How the statements begin whose result nobody reads; RETURNING and the option `preserve_rowcount` say that it is read.
-_UNREAD = (
-    *("ALTER", "BEGIN", "CREATE", "DELETE", "DROP", "INSERT", "ROLLBACK", "SELECT pg_advisory", "SET LOCAL", "UPDATE"),
-)
+_UNREAD = ("BEGIN", "CREATE", "DELETE", "END", "INSERT", "SELECT pg_advisory", "SET LOCAL", "UPDATE")
+# After these psycopg forgets what it has prepared, and has the server forget it: at once only outside of a pipeline.
+_FORGETTING = ("ALTER", "DROP", "ROLLBACK")
 
 _N_BYTES = """
     SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
@@ -122,11 +122,11 @@ class PostgresBackend:
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Return a connection inside a read-only snapshot."""
-        return self._transaction(_READ, "ROLLBACK")
+        return self._transaction(_READ, "END")
 
     def viewing(self) -> AbstractContextManager[Connection]:
         """Return a connection inside a read-only snapshot."""
-        return self._transaction(_READ, "ROLLBACK")
+        return self._transaction(_READ, "END")
 
     def writing(self) -> AbstractContextManager[Connection]:
         """Return a connection inside the write transaction."""
@@ -283,7 +283,7 @@ def _execute(cursor: Any, statement: str, parameters: Any, context: Any) -> bool
     is_unread = statement.startswith(_UNREAD) and not is_read
     if is_unread:
         connection.begin_unread()
-    elif isinstance(cursor, psycopg.ServerCursor):
+    elif isinstance(cursor, psycopg.ServerCursor) or statement.startswith(_FORGETTING):
         connection.finish_unread()  # libpq has no such cursors in a pipeline
     cursor.execute(statement, parameters)
     if not is_unread:
@@ -306,14 +306,20 @@ def driver_cursor(connection: Connection) -> Any:
 
 
 def _roll_back(connection: Connection) -> None:
-    """End a transaction that failed, whatever was sent before; the connection may be gone."""
+    """End a transaction that failed, whatever was sent before; the connection may be gone.
+
+    Where a statement has failed, the server has skipped those that were sent after it, and psycopg may take them for
+    prepared: such a connection is not used again.
+    """
     try:
         driver: Any = connection.connection.driver_connection
         with suppress(psycopg.Error):
             driver.finish_unread()
+        is_sound = driver.info.transaction_status is psycopg.pq.TransactionStatus.INTRANS
         connection.exec_driver_sql("ROLLBACK")
-        driver.finish_unread()
     except (SQLAlchemyError, psycopg.Error):
+        is_sound = False
+    if not is_sound:
         connection.invalidate()
 
 
