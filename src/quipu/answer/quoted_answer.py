@@ -21,7 +21,7 @@ from quipu.answer.text_blocks import BlockKind
 from quipu.model.answer import Citation
 from quipu.model.query import Filter, Query
 from quipu.text.formatting import format_count
-from quipu.text.questions import ANSWERED, ASKED
+from quipu.text.questions import ANSWERED, ASKED, lacks_price
 from quipu.text.words import content_terms_of
 
 EXTRACTIVE = "extractive"
@@ -70,7 +70,10 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
     has_name = any(quote.held.has_name for quote in quotes)
     if quotes and not has_name:
         notes += ("the quotes hold no name of the question",)
-    if has_name and evidence >= MIN_EVIDENCE and not only_subject:
+    no_price = all(lacks_price(sources.question.text, f"{quote.header} {quote.text}") for quote in quotes)
+    if quotes and no_price:
+        notes += ("the quotes name no price",)
+    if has_name and evidence >= MIN_EVIDENCE and not only_subject and not no_price:
         return _draft(
             [OverviewPart(quote=quote) for quote in _without_repeats(quotes)],
             answer_input,

@@ -158,6 +158,23 @@ def offers_answer(answer_type: AnswerType, text: str, question: str) -> bool:
     return any(match.group().casefold() not in folded_question for match in pattern.finditer(text))
 
 
+_PRICE = r"\b(?:cost|price|fee|charge|tariff|rate)s?\b|\b(?:цен|стоимост|стоит|тариф|плат)\w*|价格|价钱|费用|收费"
+_ASKS_FOR_PRICE = _any_of(
+    r"\bhow (?:much|expensive)\b.*\b(?:costs?|charge|pay)\b|\bhow expensive\b|\b(?:price|cost) of\b",
+    r"\bсколько стоит|\bсколько стоят|\bкакова? (?:цена|стоимость)|多少钱|什么价",
+)
+_AMOUNT = _any_of(
+    r"[$€£¥₽₹]|\b(?:USD|EUR|GBP|RMB|dollars?|euros?|pounds?|cents?|yuan)\b|\bfree\b|\bруб|бесплатн|元|免费"
+)
+
+
+def lacks_price(question: str, text: str) -> bool:
+    """Return whether a question asks what something costs, and a text names no amount of money."""
+    if not _ASKS_FOR_PRICE.search(question):
+        return False
+    return not _AMOUNT.search(text) and not (re.search(_PRICE, text, re.IGNORECASE) and any(map(str.isdigit, text)))
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

@@ -148,6 +148,24 @@ async def test_quotes_without_any_name_of_the_question_are_about_something_else(
 
 
 @pytest.mark.parametrize(
+    ("text", "is_supported"),
+    [
+        ("A licence of the caravan costs 40 a year.", True),
+        ("The caravan has a licence, which is free.", True),
+        ("The licence of the caravan: € 40.", True),
+        ("The licence of caravan 7 was fixed in 2019, and the caravan has a dead link to its licence.", False),
+    ],
+)
+async def test_what_names_no_price_does_not_say_what_something_costs(
+    library: Library, text: str, is_supported: bool
+) -> None:
+    await library.publish(page("Caravans", text, names={}), EMPTY_PAGE, PAGE)
+    answer = await _ask(library, Query(text="How much does a licence of the caravan cost?"))
+    assert answer.is_supported is is_supported
+    assert ("the quotes name no price" in answer.trace.notes) is not is_supported
+
+
+@pytest.mark.parametrize(
     ("question", "is_supported"), [("Who reopened the Silk Road?", True), ("When was the Silk Road paved?", False)]
 )
 async def test_a_title_that_names_somebody_beside_the_subject_answers_who_did_it(
