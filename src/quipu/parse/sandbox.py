@@ -21,6 +21,7 @@ _WALL_TIME_FACTOR = 2  # wall time per CPU time allowed: a process may hang with
 _PROGRESS = re.compile(rb"(\d{1,9})/(\d{1,9})")
 _MAX_LINE, _MAX_PART = 20, 4_096  # bytes
 _REPORT_S = 0.2
+_DRAIN_S = 1.0
 
 
 class SandboxFailure(Exception):
@@ -86,8 +87,7 @@ def _progress(on_pages: OnPages | None) -> Iterator[int]:
         yield target
     finally:
         os.close(target)
-        reader.join()
-        os.close(source)
+        reader.join(_DRAIN_S)  # a process that the script started may hold the pipe open
 
 
 def _report(source: int, on_pages: OnPages) -> None:
@@ -97,13 +97,14 @@ def _report(source: int, on_pages: OnPages) -> None:
     """
     rest, due, reported = b"", time.monotonic() + _REPORT_S, (0, 0)
     latest = reported
-    while part := os.read(source, _MAX_PART):
-        *lines, rest = (rest + part).split(b"\n")
-        rest = rest[-_MAX_LINE:]
-        latest = next(((int(m[1]), int(m[2])) for line in lines[::-1] if (m := _PROGRESS.fullmatch(line))), latest)
-        if latest != reported and time.monotonic() >= due:
-            due, reported = time.monotonic() + _REPORT_S, latest
-            on_pages(*latest)
+    with open(source, "rb", buffering=0) as pipe:
+        while part := pipe.read(_MAX_PART):
+            *lines, rest = (rest + part).split(b"\n")
+            rest = rest[-_MAX_LINE:]
+            latest = next(((int(m[1]), int(m[2])) for line in lines[::-1] if (m := _PROGRESS.fullmatch(line))), latest)
+            if latest != reported and time.monotonic() >= due:
+                due, reported = time.monotonic() + _REPORT_S, latest
+                on_pages(*latest)
     if reported not in ((0, 0), latest):
         on_pages(*latest)
 
