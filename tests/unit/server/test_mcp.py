@@ -6,7 +6,6 @@ import logging
 import os
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -267,10 +266,8 @@ async def test_a_server_with_open_clients_ends_on_sigterm(folder: Path) -> None:
             assert content(await client.call_tool("documents", {}))["documents"]
             headers = {"accept": "text/event-stream"}
             async with listener.stream("GET", f"{address}/mcp", headers=headers):
-                start = time.monotonic()
                 process.send_signal(signal.SIGTERM)
                 ended = await asyncio.to_thread(process.wait, 60)
-                assert time.monotonic() - start < 15
     assert ended in (0, -signal.SIGTERM)
 
 
