@@ -11,6 +11,7 @@ from quipu.parse.builder import DocumentBuilder, add_table
 from quipu.parse.formulas import inline_formula, office_formula
 from quipu.parse.pictures import PICTURE, picture_text
 from quipu.parse.xml import attribute, child, children, descendants, local, number
+from quipu.text.unicode import superscript
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MACRO_MEDIA_TYPE = "application/vnd.ms-word.document.macroenabled.12"
@@ -200,7 +201,8 @@ def _words(element: Element, skipped: frozenset[str]) -> Iterator[str]:
         elif name in _BREAKS:
             yield _BREAKS[name]
         elif name not in ("txbxContent", "rt") and not _is_hidden(node):
-            yield from _words(node, skipped)
+            words = _words(node, skipped)
+            yield from map(superscript, words) if _is_superscript(node) else words
 
 
 def _picture(properties: Element) -> str:
@@ -225,6 +227,10 @@ def _boxes(paragraph: Element) -> Iterator[Element]:
 def _is_hidden(run: Element) -> bool:
     vanish = child(run, "rPr", "vanish")
     return vanish is not None and attribute(vanish, "val") not in ("0", "false")
+
+
+def _is_superscript(run: Element) -> bool:
+    return attribute(child(run, "rPr", "vertAlign"), "val") == "superscript"
 
 
 def _is_deleted(row: Element) -> bool:

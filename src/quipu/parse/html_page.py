@@ -10,6 +10,7 @@ from quipu.parse.builder import MAX_HEADING, HeadingPath
 from quipu.parse.decode import normalise
 from quipu.parse.formulas import inline_formula, web_formula
 from quipu.parse.pictures import PICTURE, picture_text
+from quipu.text.unicode import superscript
 
 SkipPredicate = Callable[[LexborNode], bool]
 
@@ -79,6 +80,7 @@ class HtmlBlockReader:
         self._n_pre = 0
         self._pictures: set[str] = set()  # their texts
         self._language = ""  # of the open code
+        self._is_raised = False  # in a superscript
         self._formula: int | None = None  # memory id of the open formula
         self._layout = layout_tables(root, skips)
         for node, is_entered in walk(root, skips):
@@ -97,7 +99,10 @@ class HtmlBlockReader:
             self._formula = node.mem_id
             self._words.append(inline_formula(web_formula(node)))
         elif node.is_text_node:
-            self._words.append((node.text_content or "") if is_entered else "")
+            text = (node.text_content or "") if is_entered else ""
+            self._words.append(superscript(text) if self._is_raised else text)
+        elif node.tag == "sup":
+            self._is_raised = is_entered
         elif node.tag == "img":
             self._words.append(f" {self._picture(node)} " if is_entered else "")
         elif node.tag == "br":

@@ -1,8 +1,12 @@
-"""PDF grid: tables whose cells are framed by drawn lines."""
+"""PDF grid: the lines that a page draws, and the tables whose cells they frame."""
 
+import ctypes
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+
+import pypdfium2
+import pypdfium2.raw as pdfium
 
 from quipu.parse.pdf_tables import (
     PdfRule,
@@ -20,6 +24,12 @@ MAX_CELLS = 20_000
 _NEAR = 3.0  # points: lines this close touch or coincide
 _SHARED_LINES = 4  # of two cells side by side: these cells hold several rows of a table without inner lines
 
+_MAX_PATHS = 5_000  # of a page: a drawing has more
+_MAX_SEGMENTS = 20_000
+_THIN = 3.0  # points: a filled area this thin is a line
+_MIN_RULE = 6.0  # points
+_PAPER = 0.95  # of the width and height of a page: an area this large is its background
+
 _Cell = tuple[int, int]  # row and column
 
 
@@ -34,7 +44,86 @@ def find_grids(words: Sequence[PdfWord], rules: Sequence[PdfRule]) -> list[PdfTa
     return sorted((table for table in tables if table), key=lambda table: (-table.top, table.columns))
 
 
-def merge_rules(rules: Sequence[PdfRule]) -> list[PdfRule]:
+def drawn_rules(page: pypdfium2.PdfPage) -> list[PdfRule]:
+    """Return the straight lines that a page draws along its axes, and the edges of its rectangles; none if too many.
+
+    Those that coincide or continue one another are one.
+    """
+    n_paths = n_segments = 0
+    rules: list[PdfRule] = []
+    paper = page.get_size()
+    for index in range(pdfium.FPDFPage_CountObjects(page)):
+        path = pdfium.FPDFPage_GetObject(page, index)
+        if pdfium.FPDFPageObj_GetType(path) != pdfium.FPDF_PAGEOBJ_PATH:
+            continue
+        n_paths += 1
+        n_segments += max(0, pdfium.FPDFPath_CountSegments(path))
+        if n_paths > _MAX_PATHS or n_segments > _MAX_SEGMENTS:
+            return []
+        if _is_visible(path):
+            rules += _path_rules(path, paper)
+    return _merged(rules)
+
+
+def _is_visible(path: pdfium.FPDF_PAGEOBJECT) -> bool:
+    """Return whether a path is drawn, in another colour than white."""
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(path, fill, stroke)
+    if stroke.value or not fill.value:
+        return bool(stroke.value)
+    colour = [ctypes.c_uint() for _ in range(4)]
+    has_colour = pdfium.FPDFPageObj_GetFillColor(path, *colour)
+    return not has_colour or any(part.value < 255 for part in colour[:3])
+
+
+def _path_rules(path: pdfium.FPDF_PAGEOBJECT, paper: tuple[float, float]) -> Iterator[PdfRule]:
+    edges = [ctypes.c_float() for _ in range(4)]
+    if not pdfium.FPDFPageObj_GetBounds(path, *edges):
+        return
+    left, bottom, right, top = (edge.value for edge in edges)
+    width, height = right - left, top - bottom
+    if width > _PAPER * paper[0] and height > _PAPER * paper[1]:
+        return
+    if min(width, height) <= _THIN:
+        corners = [(left, (bottom + top) / 2), (right, (bottom + top) / 2)]
+        if height > width:
+            corners = [((left + right) / 2, bottom), ((left + right) / 2, top)]
+        pieces = [corners]
+    else:
+        pieces = _straight_pieces(path)
+    for (x, y), (end_x, end_y) in pieces:
+        if abs(y - end_y) < 0.5 and abs(x - end_x) >= _MIN_RULE:
+            yield PdfRule(True, round(y, 2), round(min(x, end_x), 2), round(max(x, end_x), 2))
+        elif abs(x - end_x) < 0.5 and abs(y - end_y) >= _MIN_RULE:
+            yield PdfRule(False, round(x, 2), round(min(y, end_y), 2), round(max(y, end_y), 2))
+
+
+def _straight_pieces(path: pdfium.FPDF_PAGEOBJECT) -> list[list[tuple[float, float]]]:
+    """Return the start and end of each straight piece of a path, in points of the page."""
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFPageObj_GetMatrix(path, matrix)
+    pieces = []
+    first = before = (0.0, 0.0)
+    for index in range(pdfium.FPDFPath_CountSegments(path)):
+        segment = pdfium.FPDFPath_GetPathSegment(path, index)
+        x, y = ctypes.c_float(), ctypes.c_float()
+        pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+        point = (
+            matrix.a * x.value + matrix.c * y.value + matrix.e,
+            matrix.b * x.value + matrix.d * y.value + matrix.f,
+        )
+        kind = pdfium.FPDFPathSegment_GetType(segment)
+        if kind == pdfium.FPDF_SEGMENT_LINETO:
+            pieces.append([before, point])
+        elif kind == pdfium.FPDF_SEGMENT_MOVETO:
+            first = point
+        before = point
+        if pdfium.FPDFPathSegment_GetClose(segment):
+            pieces.append([point, first])
+    return pieces
+
+
+def _merged(rules: Sequence[PdfRule]) -> list[PdfRule]:
     """Return the rules with those that coincide or continue one another as one."""
     merged: list[PdfRule] = []
     for is_horizontal in (True, False):

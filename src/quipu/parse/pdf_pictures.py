@@ -2,6 +2,7 @@
 
 import base64
 import ctypes
+import re
 import struct
 import zlib
 from collections.abc import Sequence
@@ -21,6 +22,11 @@ _MAX_PICTURE_BYTES = 128_000_000  # of all pictures of a file
 _MAX_OBJECTS = 1_000  # of a page that are looked at
 _SHARES = 10_000  # parts of the width and height of a page
 _YELLOW = 0.35  # of the blue of what is marked
+_MIN_LETTERS = 25  # of a page with text of its own
+_MIN_SCAN = 0.3  # of the area of a page: a smaller picture is no scan of it
+_NONSENSE = re.compile("[\ufffd\ue000-\uf8ff\x01\x03-\x08\x0e-\x1f]")  # no characters, or those of one font only
+_MAX_NONSENSE = 0.2  # of the characters of a page
+_MAX_PARTS = 5_000  # of a page that are looked at for a scan
 _PAPER = 0.95  # of the width and height of a page: an area this large is its background
 
 
@@ -61,6 +67,25 @@ class PictureRenderer:
         picture = png(bitmap)
         self._n_bytes += len(picture)
         return base64.b64encode(picture).decode("ascii")
+
+
+def is_scan(page: pypdfium2.PdfPage, text: str) -> bool:
+    """Return whether a page shows text that it does not hold: hardly a letter beside a large picture, or nonsense."""
+    n_visible = len("".join(text.split()))
+    if len(_NONSENSE.findall(text)) > _MAX_NONSENSE * n_visible:
+        return True
+    if n_visible >= _MIN_LETTERS:
+        return False
+    width, height = page.get_size()
+    area = 0.0
+    for index in range(min(_MAX_PARTS, pdfium.FPDFPage_CountObjects(page))):
+        picture = pdfium.FPDFPage_GetObject(page, index)
+        edges = [ctypes.c_float() for _ in range(4)]
+        is_picture = pdfium.FPDFPageObj_GetType(picture) in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)
+        if is_picture and pdfium.FPDFPageObj_GetBounds(picture, *edges):
+            left, bottom, right, top = (edge.value for edge in edges)
+            area += max(0.0, right - left) * max(0.0, top - bottom)
+    return bool(area > _MIN_SCAN * width * height)
 
 
 def png(bitmap: pypdfium2.PdfBitmap) -> bytes:

@@ -16,10 +16,11 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from quipu.parse.pdf_columns import find_aligned
-from quipu.parse.pdf_grid import find_grids, merge_rules
-from quipu.parse.pdf_pictures import PictureRenderer, marked_page, picture_boxes, shares
+from quipu.parse.pdf_grid import drawn_rules, find_grids
+from quipu.parse.pdf_pictures import PictureRenderer, is_scan, marked_page, picture_boxes, shares
 from quipu.parse.pdf_reading_order import by_column, line_box, quoted_words
 from quipu.parse.pdf_tables import PdfRule, PdfTable, PdfWord
+from quipu.text.unicode import superscript
 
 # [text, left, right, baseline, baseline of its end, size], in points from the lower left corner of the page. PDFium
 # joins a line that ends in a hyphen to the next line, so a line may end lower than it begins.
@@ -36,16 +37,12 @@ _BLANK = f" \t\0\u00a0{HYPHEN}"
 _PASSWORD_ERROR = 4
 _MAX_OUTLINE_ENTRIES = 20_000
 _MAX_OUTLINE_DEPTH = 12
-_MAX_PATHS = 5_000  # of a page: a drawing has more
-_MAX_SEGMENTS = 20_000
-_THIN = 3.0  # points: a filled area this thin is a line
-_MIN_RULE = 6.0  # points
 _EDGES = tuple(ctypes.c_double() for _ in range(4))  # FPDFText_GetCharBox writes into them
-_MIN_LETTERS = 25  # of a page with text of its own
-_MIN_PICTURE = 0.3  # of the area of a page: a smaller picture is no scan of it
-_NONSENSE = re.compile("[\ufffd\ue000-\uf8ff\x01\x03-\x08\x0e-\x1f]")  # no characters, or those of one font only
-_MAX_NONSENSE = 0.2  # of the characters of a page
-_PAPER = 0.95  # of the width and height of a page: an area this large is its background
+_NUMBER = re.compile(r"[-+\u2212\u2013]?[0-9]+(?![0-9/\u2044])")  # no fraction
+_NOTE_MARK = re.compile("\\A[⁰¹²³⁴-⁹](?: ?[⁰¹²³⁴-⁹])*(?: |(?=[^\\W\\d_]))")  # of a footnote, before its text
+_MIN_RISE = 0.8  # points: characters whose baselines differ by less stand on one line
+_RAISED = 0.15  # font sizes above the baseline of its neighbour: an exponent, or the mark of a footnote
+_MAX_RAISED_SIZE = 0.85  # of the size of its neighbour
 
 
 def main() -> None:
@@ -97,7 +94,7 @@ def read(
             scans.append(len(pages))
         if n_lines > max_lines:
             return {"error": "lines"}
-        page_lines, page_tables = divide(lines, merge_rules(drawn_rules(page)))
+        page_lines, page_tables = divide(lines, drawn_rules(page))
         if pictures:
             pictures.add(page, len(pages), page_lines, is_scan=has_scan)
         pages.append(page_lines)
@@ -156,8 +153,12 @@ def _page_lines(page: pypdfium2.PdfTextPage) -> Iterator[tuple[RawLine, list[Pdf
     place = 0
     for match in _LINE.finditer(_text(page)):
         if match[0].strip(_BLANK):
-            line = _line(page, match[0], match.start())
-            words = _words(page, match, line, place)
+            text, start = match[0], match.start()
+            first = start + len(text) - len(text.lstrip(_BLANK))
+            baselines = _baseline(page, first), _baseline(page, start + len(text.rstrip(_BLANK)) - 1)
+            text = _with_superscripts(page, text, start, baselines)
+            line = _line(page, text, start, baselines)
+            words = _words(page, text, start, line, place)
             place += len(words)
             yield line, words
 
@@ -224,13 +225,44 @@ def _text(page: pypdfium2.PdfTextPage) -> str:
     return "".join(chr(code) if code <= sys.maxunicode else "\ufffd" for code in codes)
 
 
-def _line(page: pypdfium2.PdfTextPage, text: str, start: int) -> RawLine:
+def _with_superscripts(page: pypdfium2.PdfTextPage, text: str, start: int, baselines: tuple[float, float]) -> str:
+    """Return a line with its raised digits as superscripts; `start` is the place of its first character in the page."""
+    characters = list(text)
+    neighbour = end = 0
+    for number in _NUMBER.finditer(text):
+        last = start + number.end() - 1
+        height = _baseline(page, last)
+        if all(height - baseline < _MIN_RISE for baseline in baselines):
+            continue
+        first = last
+        while first > start + number.start() and abs(_baseline(page, first - 1) - height) < _MIN_RISE:
+            first -= 1
+        before = text[: first - start].rstrip(_BLANK)
+        if not before:
+            after = (start + place for place in range(number.end(), len(text)) if text[place] not in _BLANK)
+            neighbour = next((place for place in after if height - _baseline(page, place) >= _MIN_RISE), last)
+        elif len(before.rstrip(",")) > end or not end:  # else it follows another mark
+            neighbour = start + len(before) - 1
+        if _is_raised(page, last, neighbour):
+            end = number.end()
+            characters[first - start : end] = superscript(text[first - start : end])
+    return "".join(characters)
+
+
+def _is_raised(page: pypdfium2.PdfTextPage, index: int, neighbour: int) -> bool:
+    """Return whether a character is smaller than another one and begins above its baseline, not above its top."""
+    size = _size(page, neighbour)
+    rise = _baseline(page, index) - _baseline(page, neighbour)
+    return _RAISED * size <= rise <= size and _size(page, index) <= _MAX_RAISED_SIZE * size
+
+
+def _line(page: pypdfium2.PdfTextPage, text: str, start: int, baselines: tuple[float, float]) -> RawLine:
     first = start + len(text) - len(text.lstrip(_BLANK))
     last = start + len(text.rstrip(_BLANK)) - 1
-    whole = _whole(text.strip())
     left, right = round(page.get_charbox(first)[0], 2), round(page.get_charbox(last)[2], 2)
     size = _size(page, last)  # the first character may be a bullet in another font
-    return whole, left, right, _baseline(page, first), _baseline(page, last), size
+    whole = _NOTE_MARK.sub(lambda mark: mark[0].replace(" ", "") + " ", _whole(text.strip()))
+    return whole, left, right, *baselines, size
 
 
 def _whole(text: str) -> str:
@@ -238,13 +270,13 @@ def _whole(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _words(page: pypdfium2.PdfTextPage, match: re.Match[str], line: RawLine, place: int) -> list[PdfWord]:
+def _words(page: pypdfium2.PdfTextPage, text: str, start: int, line: RawLine, place: int) -> list[PdfWord]:
     """Return the words of a line with their edges. PDFium joins lines at a hyphen, so their baselines may differ."""
     _, _, _, baseline, end_baseline, size = line
     words: list[PdfWord] = []
-    for word in _WORD.finditer(match[0]):
-        first = match.start() + word.start()
-        last = match.start() + word.end() - 1 - (word[0] != HYPHEN and word[0].endswith(HYPHEN))
+    for word in _WORD.finditer(text):
+        first = start + word.start()
+        last = start + word.end() - 1 - (word[0] != HYPHEN and word[0].endswith(HYPHEN))
         words.append(
             PdfWord(
                 text="-" if word[0] == HYPHEN else _whole(word[0]),
@@ -263,101 +295,6 @@ def _edge(page: pypdfium2.PdfTextPage, index: int, *, is_right: bool) -> float:
     left, right, bottom, top = _EDGES
     pdfium.FPDFText_GetCharBox(page, index, left, right, bottom, top)
     return round((right if is_right else left).value, 2)
-
-
-def drawn_rules(page: pypdfium2.PdfPage) -> list[PdfRule]:
-    """Return the straight lines that a page draws along its axes, and the edges of its rectangles; none if too many."""
-    n_paths = n_segments = 0
-    rules: list[PdfRule] = []
-    paper = page.get_size()
-    for index in range(pdfium.FPDFPage_CountObjects(page)):
-        path = pdfium.FPDFPage_GetObject(page, index)
-        if pdfium.FPDFPageObj_GetType(path) != pdfium.FPDF_PAGEOBJ_PATH:
-            continue
-        n_paths += 1
-        n_segments += max(0, pdfium.FPDFPath_CountSegments(path))
-        if n_paths > _MAX_PATHS or n_segments > _MAX_SEGMENTS:
-            return []
-        if _is_visible(path):
-            rules += _path_rules(path, paper)
-    return rules
-
-
-def is_scan(page: pypdfium2.PdfPage, text: str) -> bool:
-    """Return whether a page shows text that it does not hold: hardly a letter beside a large picture, or nonsense."""
-    n_visible = len("".join(text.split()))
-    if len(_NONSENSE.findall(text)) > _MAX_NONSENSE * n_visible:
-        return True
-    if n_visible >= _MIN_LETTERS:
-        return False
-    width, height = page.get_size()
-    area = 0.0
-    for index in range(min(_MAX_PATHS, pdfium.FPDFPage_CountObjects(page))):
-        picture = pdfium.FPDFPage_GetObject(page, index)
-        edges = [ctypes.c_float() for _ in range(4)]
-        is_picture = pdfium.FPDFPageObj_GetType(picture) in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_FORM)
-        if is_picture and pdfium.FPDFPageObj_GetBounds(picture, *edges):
-            left, bottom, right, top = (edge.value for edge in edges)
-            area += max(0.0, right - left) * max(0.0, top - bottom)
-    return bool(area > _MIN_PICTURE * width * height)
-
-
-def _is_visible(path: pdfium.FPDF_PAGEOBJECT) -> bool:
-    """Return whether a path is drawn, in another colour than white."""
-    fill, stroke = ctypes.c_int(), ctypes.c_int()
-    pdfium.FPDFPath_GetDrawMode(path, fill, stroke)
-    if stroke.value or not fill.value:
-        return bool(stroke.value)
-    colour = [ctypes.c_uint() for _ in range(4)]
-    has_colour = pdfium.FPDFPageObj_GetFillColor(path, *colour)
-    return not has_colour or any(part.value < 255 for part in colour[:3])
-
-
-def _path_rules(path: pdfium.FPDF_PAGEOBJECT, paper: tuple[float, float]) -> Iterator[PdfRule]:
-    edges = [ctypes.c_float() for _ in range(4)]
-    if not pdfium.FPDFPageObj_GetBounds(path, *edges):
-        return
-    left, bottom, right, top = (edge.value for edge in edges)
-    width, height = right - left, top - bottom
-    if width > _PAPER * paper[0] and height > _PAPER * paper[1]:
-        return
-    if min(width, height) <= _THIN:
-        corners = [(left, (bottom + top) / 2), (right, (bottom + top) / 2)]
-        if height > width:
-            corners = [((left + right) / 2, bottom), ((left + right) / 2, top)]
-        pieces = [corners]
-    else:
-        pieces = _straight_pieces(path)
-    for (x, y), (end_x, end_y) in pieces:
-        if abs(y - end_y) < 0.5 and abs(x - end_x) >= _MIN_RULE:
-            yield PdfRule(True, round(y, 2), round(min(x, end_x), 2), round(max(x, end_x), 2))
-        elif abs(x - end_x) < 0.5 and abs(y - end_y) >= _MIN_RULE:
-            yield PdfRule(False, round(x, 2), round(min(y, end_y), 2), round(max(y, end_y), 2))
-
-
-def _straight_pieces(path: pdfium.FPDF_PAGEOBJECT) -> list[list[tuple[float, float]]]:
-    """Return the start and end of each straight piece of a path, in points of the page."""
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFPageObj_GetMatrix(path, matrix)
-    pieces = []
-    first = before = (0.0, 0.0)
-    for index in range(pdfium.FPDFPath_CountSegments(path)):
-        segment = pdfium.FPDFPath_GetPathSegment(path, index)
-        x, y = ctypes.c_float(), ctypes.c_float()
-        pdfium.FPDFPathSegment_GetPoint(segment, x, y)
-        point = (
-            matrix.a * x.value + matrix.c * y.value + matrix.e,
-            matrix.b * x.value + matrix.d * y.value + matrix.f,
-        )
-        kind = pdfium.FPDFPathSegment_GetType(segment)
-        if kind == pdfium.FPDF_SEGMENT_LINETO:
-            pieces.append([before, point])
-        elif kind == pdfium.FPDF_SEGMENT_MOVETO:
-            first = point
-        before = point
-        if pdfium.FPDFPathSegment_GetClose(segment):
-            pieces.append([point, first])
-    return pieces
 
 
 def outline(document: pypdfium2.PdfDocument) -> list[OutlineEntry]:

@@ -13,7 +13,8 @@ SAME_LINE = 0.4  # font sizes: words whose baselines differ by less stand on one
 MAX_HEADER_ROWS = 5
 _PLACEHOLDER = r"[-–—]|\(?(?:X|NA|n/a|N/A)\)?|\*[*.]*|\.\.+|…"
 VALUE = re.compile(
-    rf"[-–+(<>≤≥~±]*[$€£¥₽]?\s?\d[\d.,\s]*(?:[%)$€£¥₽‰]|\s?(?:bn|m|k|млн|тыс|万|亿)\.?)*|{_PLACEHOLDER}", re.IGNORECASE
+    rf"[-–+(<>≤≥~±]*[$€£¥₽]?\s?\d[\d.,\s]*(?:[%)$€£¥₽‰]|\s?(?:bn|m|k|млн|тыс|万|亿)\.?)*[⁰¹²³⁴-⁹]*|{_PLACEHOLDER}",
+    re.IGNORECASE,
 )
 _IDEOGRAPHIC = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 _YEAR = re.compile(r"(?:1[89]|20)\d\d[a-z*]?(?:[/–-]\d{2,4})?")

@@ -42,6 +42,7 @@ _MAX_REGIONAL_INDICATORS = 64
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}\N{SOFT HYPHEN}"
 _MAX_NAME = 1_000  # characters
+_SUPERSCRIPTS = str.maketrans("0123456789+-\N{MINUS SIGN}\N{EN DASH}", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _REGIONAL_INDICATORS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 
 
@@ -100,6 +101,12 @@ def _texts_in(value: object) -> Iterator[str]:
     elif is_dataclass(value):
         for field in fields(value):
             yield from _texts_in(getattr(value, field.name))
+
+
+def superscript(text: str) -> str:
+    """Return an exponent or the number of a footnote in raised characters, so that 10⁶ is not 106; else `text`."""
+    raised = text.strip().translate(_SUPERSCRIPTS)
+    return raised if raised.lstrip("⁺⁻").isdigit() else text
 
 
 def clean(text: str) -> str:

@@ -137,6 +137,14 @@ def test_content_controls_links_and_text_boxes_are_read_hidden_text_and_field_co
     assert texts(read("a.docx", package(body))) == ["In a control.", "A link", "Shown.", "In a box."]
 
 
+def test_exponents_and_the_marks_of_footnotes_stay_raised() -> None:
+    document = docx.Document()
+    paragraph = document.add_paragraph("About 10")
+    for text, is_raised in (("6", True), (" m, H", False), ("2", False), ("O, the 20", False), ("th", True)):
+        paragraph.add_run(text).font.superscript = is_raised
+    assert texts(saved(document)) == ["About 10⁶ m, H2O, the 20th"]
+
+
 def test_a_footnote_follows_the_paragraph_it_belongs_to() -> None:
     notes = f'<w:footnotes xmlns:w="{W}"><w:footnote w:id="0" w:type="separator">{p(r("-"))}</w:footnote>'
     notes += f'<w:footnote w:id="2">{p(r("See Kober 1948."))}</w:footnote></w:footnotes>'

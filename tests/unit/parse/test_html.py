@@ -19,6 +19,12 @@ def test_inline_elements_join_and_blocks_are_a_blank_line_apart() -> None:
     )
 
 
+def test_exponents_and_the_marks_of_footnotes_stay_raised() -> None:
+    text = "<p>10<sup>−6</sup> m<sup>2</sup>, as<sup><a href='#n'>3</a></sup> H<sub>2</sub>O, 20<sup>th</sup>"
+    assert read(f"{text}</p>").text == "10⁻⁶ m², as³ H2O, 20th"
+    assert read("<table><tr><td>Oslo</td><td>1,200<sup>2</sup></td></tr></table>").text == "Oslo | 1,200²"
+
+
 def test_one_line_break_ends_a_line_and_two_a_paragraph() -> None:
     assert read("<p>a<br>b<br><br>c</p>").text == "a\nb\n\nc"
 

@@ -5,7 +5,7 @@ import pytest
 from quipu.errors import InvalidDocument
 from quipu.parse import limits
 from quipu.parse import pdf as pdf_parser
-from tests.unit.parse.files import At, pdf, prose, read, text_of, texts
+from tests.unit.parse.files import At, cells, pdf, prose, read, text_of, texts
 
 LOREM = (
     "Alice Kober wrote the statistics of the signs on paper",
@@ -34,6 +34,25 @@ def test_a_compound_spelled_elsewhere_with_its_hyphen_keeps_it() -> None:
     assert texts(read("a.pdf", pdf([lines]))) == [
         "A well-known grid of signs, and what was said of the well-known grid."
     ]
+
+
+def test_exponents_and_the_marks_of_footnotes_stay_raised() -> None:
+    lines = [At(72, 700, "An approach,"), At(137, 704, "3, 4", 7), At(152, 700, "and 10"), At(185, 704, "-6", 7)]
+    notes = [At(72, 300, "3", 5), At(76, 297, "We refer to page 4.", 8), At(72, 280, "1 2", 5), At(82, 277, "Note.", 8)]
+    text = read("a.pdf", pdf([[*lines, At(200, 700, "metres."), *notes]])).text
+    assert text == "An approach,³, ⁴ and 10⁻⁶ metres.\n\n³ We refer to page 4.\n\n¹² Note."
+
+
+def test_digits_beside_larger_ones_and_fractions_are_not_raised() -> None:
+    masthead = [At(72, 700, "Volume", 9), At(105, 700, "24", 9), At(125, 695, "CompStat", 24)]
+    fraction = [At(72, 600, "Take 2"), At(112, 604, "1/2", 7), At(125, 600, "cups.")]
+    assert texts(read("a.pdf", pdf([[*masthead, *fraction]]))) == ["Volume 24 CompStat", "Take 2 1/2 cups."]
+
+
+def test_a_value_with_the_mark_of_a_footnote_stays_a_value_of_its_table() -> None:
+    rows = cells(["City", "People", "Area"], ["Oslo", "1,200", "34"], ["Bergen", "900", "21"], lefts=[72, 200, 300])
+    text = read("a.pdf", pdf([[*rows[:5], At(229, 688, "2", 6), *rows[5:]]])).text
+    assert text == "City | People | Area\nOslo | 1,200 ² | 34\nBergen | 900 | 21"
 
 
 def test_running_headers_and_page_numbers_are_dropped() -> None:
