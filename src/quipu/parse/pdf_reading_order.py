@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, groupby, pairwise
+from statistics import median
 
 from quipu.parse.pdf_tables import PdfWord, is_leader, is_value, lines_of
 
@@ -24,6 +25,7 @@ MIN_FULL = 0.4  # of the lines of the left column, which fill it
 _WIDEST = 0.9  # of the lines of the left column are not wider than it
 _NEARLY = 0.8  # of the width of the left column
 _MIDDLE = (0.35, 0.65)  # of the width of the text
+_SMALL = 0.9  # of the size of most lines of a column: footnotes are smaller
 _MAX_WORDS = 20_000
 _MIN_PIECE = 6  # letters and digits of a quote that stand together on a page
 _ASCENT, _DESCENT = 0.9, 0.25  # font sizes above and below the baseline
@@ -98,17 +100,32 @@ def _crosses(line: Sequence[PdfWord], strip: float) -> bool:
 
 
 def _ordered(lines: _Lines, strip: float) -> Iterator[list[PdfWord]]:
-    """Yield the lines of the left column, then of the right one; a line across both columns ends what is above it."""
+    """Yield the lines of the left column, then of the right one, then their footnotes.
+
+    A line across both columns ends what is above it.
+    """
     for is_across, group in groupby(lines, key=lambda line: _crosses(line, strip)):
         band = list(group)
         if is_across:
             yield from (list(line) for line in band)
             continue
-        for is_left in (True, False):
-            for line in band:
-                side = [word for word in line if (word.left < strip) is is_left]
-                if side:
-                    yield side
+        columns = [
+            [side for line in band if (side := [word for word in line if (word.left < strip) is is_left])]
+            for is_left in (True, False)
+        ]
+        n_body_lines = [_count_body_lines(column) for column in columns]
+        for column, n_lines in zip(columns, n_body_lines, strict=True):
+            yield from column[:n_lines]
+        for column, n_lines in zip(columns, n_body_lines, strict=True):
+            yield from column[n_lines:]
+
+
+def _count_body_lines(column: _Lines) -> int:
+    """Return how many lines stand above the footnotes: the last lines, smaller than the others, or those before one."""
+    sizes = [max(word.size for word in line) for line in column]
+    is_body = [size > _SMALL * median(sizes) for size in sizes]
+    n_lines = len(sizes) - (is_body[-2:] == [False, True])  # the number of the page may stand below
+    return next((index for index in range(n_lines, 0, -1) if is_body[index - 1]), 0)
 
 
 def quoted_words(words: Sequence[PdfWord], quote: str) -> list[list[PdfWord]]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 
 from quipu.errors import InvalidDocument
@@ -104,13 +105,14 @@ class _RecognitionRun:
         self._content, self._languages, self._name = content, languages, name
         self._n_scans = n_scans
         self._n_seconds = 0.0
+        self._on_pages = ON_PAGES.get()  # here, as progress is reported from another thread
+        self._n_reported = 0
         self._failure = self._lacks = ""
 
     def read(self, batch: Sequence[int]) -> None:
         """Read pages together; if the process fails, each alone. Nothing is read once the time is used up."""
         if self._lacks or self._n_seconds >= MAX_RECOGNITION_SECONDS:
             return
-        on_pages = ON_PAGES.get()
         max_seconds = MAX_SCAN_SECONDS if len(batch) > 1 else MAX_SINGLE_SCAN_SECONDS
         try:
             output = run_sandboxed(
@@ -119,7 +121,7 @@ class _RecognitionRun:
                 self._content,
                 max_bytes=MAX_SCAN_BYTES + 2 * len(self._content),
                 max_seconds=max_seconds,
-                on_pages=on_pages and (lambda n_done, _: on_pages(len(self.pages) + n_done, self._n_scans)),
+                on_pages=partial(self._report, len(self.pages)),
             )
         except SandboxFailure as failure:
             self._n_seconds += max_seconds
@@ -136,6 +138,12 @@ class _RecognitionRun:
             self.version = fields["version"]
             self._n_seconds += fields["seconds"]
             self.pages |= {int(index): RecognisedPage(**page) for index, page in fields["pages"].items()}
+
+    def _report(self, n_before: int, n_done: int, _: int) -> None:
+        """Report progress, unless a batch that failed had come further."""
+        if self._on_pages and n_before + n_done > self._n_reported:
+            self._n_reported = n_before + n_done
+            self._on_pages(self._n_reported, self._n_scans)
 
     def shortfall(self) -> tuple[str, str]:
         """Return why pages were not read, and the remedy; ("", "") if they are only illegible."""

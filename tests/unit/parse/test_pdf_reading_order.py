@@ -26,6 +26,12 @@ def test_a_running_header_that_is_wider_than_the_left_column_does_not_hide_the_c
     assert text.endswith(" ".join([*left, *RIGHT]))
 
 
+def test_footnotes_of_both_columns_follow_the_text_of_both() -> None:
+    notes = [At(60, 470, "The notes of the left column.", 7), At(330, 470, "Those of the right one.", 7)]
+    parsed = read("a.pdf", pdf([[*_mixed(LEFT, RIGHT), *notes, At(280, 40, "Page 4", 9)]]))
+    assert " ".join(texts(parsed)) == " ".join([*LEFT, *RIGHT, notes[0].text, "Page 4", notes[1].text])
+
+
 def test_columns_that_the_file_draws_one_after_the_other_stay_in_its_order() -> None:
     page = [*prose(*RIGHT, left=330), *prose(*LEFT, left=60)]
     parsed = read("a.pdf", pdf([[At(line.x, line.y, line.text, 9) for line in page]]))

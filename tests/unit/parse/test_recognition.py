@@ -13,6 +13,7 @@ from quipu.model.document import Document, DocumentStatus, ParsedDocument, Sourc
 from quipu.parse import parse, parse_in_languages, recognition
 from quipu.parse.recognition import DATA_FOLDERS, Recognition, page_ranges
 from quipu.parse.sandbox import SandboxFailure
+from quipu.ports.ingest import ON_PAGES, OnPages
 from tests.unit.parse.files import pdf, prose, text_of
 from tests.unit.parse.scans import (
     character_error_rate,
@@ -140,8 +141,19 @@ def fields_of(pages: Sequence[int], **changes: object) -> bytes:
 def recognised_by(read: Callable[[Sequence[int], int], bytes], patch: pytest.MonkeyPatch, n: int) -> Recognition:
     """Return the recognition of `n` scanned pages by a process that is given pages and seconds."""
 
-    def run(script: str, arguments: Sequence[int | str], content: bytes, *, max_seconds: int, **_: object) -> bytes:
-        return read([int(page) for page in str(arguments[2]).split(",")], max_seconds)
+    def run(
+        script: str,
+        arguments: Sequence[int | str],
+        content: bytes,
+        *,
+        max_seconds: int,
+        on_pages: OnPages,
+        **_: object,
+    ) -> bytes:
+        pages = [int(page) for page in str(arguments[2]).split(",")]
+        for n_done in range(1, len(pages) + 1):
+            on_pages(n_done, len(pages))
+        return read(pages, max_seconds)
 
     patch.setattr(recognition, "find_spec", lambda name: True)
     patch.setattr(recognition, "run_sandboxed", run)
@@ -161,6 +173,19 @@ def test_pages_of_a_process_that_fails_are_read_one_at_a_time(monkeypatch: pytes
     assert sorted(recognised.pages) == [0, 1, 2, 4, 5, 6, 7, 8, 9]
     assert recognised.reason == "recognition failed (crash)"
     assert asked == [(list(range(8)), 240), *(([page], 60) for page in range(8)), ([8, 9], 240)]
+
+
+def test_progress_does_not_go_back_where_pages_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(pages: Sequence[int], max_seconds: int) -> bytes:
+        if len(pages) > 1:
+            raise SandboxFailure("crash", -11)
+        return fields_of(pages)
+
+    progress: list[tuple[int, int]] = []
+    token = ON_PAGES.set(lambda n_done, n_total: progress.append((n_done, n_total)))
+    recognised_by(read, monkeypatch, 10)
+    ON_PAGES.reset(token)
+    assert progress == [(n_done, 10) for n_done in range(1, 11)]
 
 
 def test_the_time_of_all_pages_is_limited_and_a_failure_counts_as_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
