@@ -34,7 +34,7 @@ _FUNCTION_CHARACTERS = re.compile("[的了是在和与有被于这那几谁吗�
 _CAPITALISED = re.compile(r"(?<=[^.!?…»\s*>#] )[\"'«“(`*]*([A-ZА-ЯЁ][^\W\d_]{2,})")
 _FIRST_WORD = re.compile(r"[\W_]*([A-ZА-ЯЁ][^\W\d_]+)(?: [A-ZА-ЯЁ][^\W\d_]+)*")
 _DEFAULT = re.compile(r"\bdefaults?\b|\bout of the box\b|по умолчанию|默认|缺省", re.IGNORECASE)
-_IDENTIFIER = re.compile(r"(?<![\w-])(?:\w+_\w+|--?[A-Za-z][\w-]*|[a-z]+[A-Z]\w+)")
+_IDENTIFIER = re.compile(r"(?<![\w-])(?:\w+_\w+|--?[A-Za-z][\w-]*|[A-Za-z]*[a-z][A-Z]\w+)")
 _CODE = re.compile(
     r"(?<!\w)(?:[A-Za-z0-9]+(?:[_./:]+[A-Za-z0-9]+)+|[A-Za-z]+-?\d[\w.-]*\w|[a-z]+[A-Z]\w+|-{1,2}[a-z][\w-]*)"
 )
@@ -82,6 +82,7 @@ class WordFinder:
         terms = [term for term in content_terms_of(regular) if not _FUNCTION_CHARACTERS.search(term)]
         codes = [code.casefold() for code in _CODE.findall(text)]
         self.terms = tuple(dict.fromkeys([*terms, *codes]))
+        self.codes = frozenset(codes)
         stems = sorted(
             (term for term in self.terms if term not in codes and not is_unspaced(term[0])),
             key=lambda term: (-len(term), term),
@@ -260,11 +261,18 @@ class _MatchedText:
         self._starts, self._terms = [start for start, _ in occurrences], [term for _, term in occurrences]
         self.terms_of_block = [self.between(block.start, block.end) for block in self.blocks]
         chunk = passage.chunk
+        self._heading = chunk.headings[-1] if chunk.headings else ""
         self.about = " ".join((chunk.title, chunk.document_id, *chunk.headings))
         self.title = finder.terms_in(f"{chunk.title} {chunk.document_id} {passage.name}")
 
     def between(self, start: int, end: int) -> frozenset[str]:
         return frozenset(self._terms[bisect_left(self._starts, start) : bisect_left(self._starts, end)])
+
+    def is_of(self, index: int, codes: frozenset[str]) -> bool:
+        """Return whether the heading above a block is one of these codes, as that of a setting, and nothing else."""
+        place = self.blocks[index].heading
+        heading = self.text[self.blocks[place].start : self.blocks[place].end] if place >= 0 else self._heading
+        return heading.strip("#*`_ ").casefold() in codes
 
     def quotable_blocks(self, *, asks_for_licence: bool) -> Iterator[int]:
         """Yield the indexes of the blocks of the passage itself that may be quoted."""
@@ -283,13 +291,16 @@ class _Scorer:
         weight_by_term = {term: PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in finder.terms}
         total = sum(weight_by_term.values())
         self._share_by_term = {term: weight / total for term, weight in weight_by_term.items()}
+        self._terms_of_codes = finder.terms_in(" ".join(sorted(finder.codes)))
         self._term = frozenset(content_terms_of(part.term))
         self._definition = TermDefinition(part)
 
     def block_bound(self, text: _MatchedText, index: int) -> float:
-        """Return what a sentence of a block can score at most, apart from its form."""
+        """Return what a sentence of a block can score at most, apart from its form; a definition counts."""
         credit_by_term = self._credits(text, index) | dict.fromkeys(text.terms_of_block[index], 1.0)
-        return self._sum(credit_by_term) + self._weights.rank * text.passage.score
+        share, block = self._sum(credit_by_term), text.blocks[index]
+        is_definition = self._definition.matches(text.text[block.start : block.end], text.about)
+        return share + self._weights.rank * text.passage.score + self._weights.definition * share * is_definition
 
     def sentences(self, text: _MatchedText, place: int, index: int) -> Iterator[ScoredSentence]:
         """Yield the sentences of a block with their scores."""
@@ -308,6 +319,8 @@ class _Scorer:
         lead = text.blocks[index].lead
         around = text.terms_of_block[index] | (text.terms_of_block[lead] if lead >= 0 else frozenset())
         credit_by_term = dict.fromkeys(around, self._weights.block)
+        if self._finder.codes and text.is_of(index, self._finder.codes):
+            credit_by_term |= dict.fromkeys(self._terms_of_codes, 1.0)
         for term in text.title:
             credit_by_term[term] = max(self._weights.title, credit_by_term.get(term, 0.0))
         return credit_by_term
@@ -324,7 +337,8 @@ class _Scorer:
             following = text.blocks[index + 1].kind if index + 1 < len(text.blocks) else None
             return self._weights.form * (BlockKind.CODE in (block.kind, following))
         if self._kind is QuestionKind.VALUE and _DEFAULT.search(self._part.words):
-            return self._weights.form * (_DEFAULT.search(sentence) is not None)
+            weight = self._weights.definition if text.is_of(index, self._finder.codes) else self._weights.form
+            return weight * (_DEFAULT.search(sentence) is not None)
         if self._part.answer_type in (AnswerType.TIME, AnswerType.NUMBER):
             return self._weights.form * offers_answer(self._part.answer_type, sentence, self._part.words)
         if self._part.answer_type in (AnswerType.PERSON, AnswerType.PLACE, AnswerType.NAME):

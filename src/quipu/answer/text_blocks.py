@@ -79,6 +79,7 @@ _QUESTION = re.compile(r"[^\W\d_a-zа-яё][^?？]{9,}[?？]")  # as a heading; 
 _VALUE = re.compile(r"[:：]\s*[`'\"“«\d]")  # "Default: `None`" stands alone, but belongs to what is above it
 _DRAWING = re.compile("[─━│┃┌┐└┘├┤┬┴┼╭╮╯╰═║█▌▐░▒▓]{1}|[+|] *-{3,} *[+|]|-{2,}>|<-{2,}")
 _LINKS = re.compile(r"!?\[[^\]\n]*\]\([^)\n]*\)|\[!\[.*|https?://\S+")
+_TARGET = re.compile(r"\]\([^)\n]*\)|https?://\S+")  # of a link: the address, not the words that lead there
 _LINK_ITEM = re.compile(r"\s*\S+\s+\[[^\]!]*[^\W\d_]{2}[^\]]*\]\([^)\n]*\)")
 _TAG = re.compile(
     r"</?(?:a|br|col|div|em|h[1-6]|hr|img|li|ol|p|picture|source|span|strong|table|t[dhr]|tbody|thead|ul)\b[^<>]*(?:>|\Z)",
@@ -246,7 +247,7 @@ def _classified(text: str, block: TextBlock) -> TextBlock:
             _LINKS.sub("", _TAG.sub("", content)) if "<" in content or "](" in content or "://" in content else content
         )
         letters = sum(map(str.isalpha, bare))
-        n_visible = len("".join(content.split()))
+        n_visible = len("".join(_TARGET.sub("", content).split()))
         if _DRAWING.search(content) or _is_markup(content) or _is_contents(content):
             return replace(block, kind=BlockKind.NOISE)
         if block.kind is BlockKind.PARAGRAPH and _is_code(content, block.indent):

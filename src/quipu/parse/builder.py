@@ -13,9 +13,26 @@ MAX_HEADING = 300  # characters; a longer heading is treated as text
 SEPARATOR = " | "
 _MAX_COLUMN_NAME = 80  # characters; a longer cell is a value
 _LINES_AT_ONCE = 4_096  # joined before more are read: a string for each of a million rows takes more than the text
+_LANGUAGE = re.compile(r"[A-Za-z][\w+#-]{0,20}")
+_BACKTICKS = re.compile("`+")
+_SENTENCE_WORD = re.compile(
+    r"(?<![^\s(])(?:the|a|an|of|to|and|is|are|that|this|with|it|и|в|не|на|что|с|как)(?=\s)", re.IGNORECASE
+)
+_MAX_SENTENCE_WORDS = 0.03  # for each character of code: English sentences have about 0.045, code with comments 0.02
 _VALUE = re.compile(
     r"[-+(]?[\d.,\s]*\d[\d.,\s]*[%€$£¥)]?|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}.*|true|false|https?://.*|.*@.*\..*"
 )
+
+
+def fenced(text: str, language: str) -> str:
+    """Return preformatted text between fences as in Markdown, unless it is sentences.
+
+    The opening fence has a language, so that it cannot be taken for a closing one where a chunk begins inside code.
+    """
+    if len(_SENTENCE_WORD.findall(text)) > _MAX_SENTENCE_WORDS * len(text):
+        return text
+    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 class HeadingPath:
@@ -64,6 +81,11 @@ class DocumentBuilder:
         """
         text = "\f".join(map(normalise, text.split("\f"))) if page is not None else normalise(text)
         self._add(text.strip("\n"), kind, self.path.above(), page=page, header=normalise(header))
+
+    def add_code(self, text: str, language: str = "") -> None:
+        """Add code, or other preformatted text, under the open headings; a `language` that is no word is left out."""
+        language = language.lower() if _LANGUAGE.fullmatch(language) else "text"
+        self.add(fenced(text, language) if text.strip() else "", "code")
 
     def add_heading(self, text: str, level: int, *, page: int | None = None) -> None:
         """Add a heading of `level` (1 is the highest) and open it. Text longer than MAX_HEADING becomes a paragraph."""

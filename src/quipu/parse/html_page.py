@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from selectolax.lexbor import LexborNode
 
 from quipu.model.document import Block
-from quipu.parse.builder import MAX_HEADING, HeadingPath
+from quipu.parse.builder import MAX_HEADING, HeadingPath, fenced
 from quipu.parse.decode import normalise
 from quipu.parse.formulas import inline_formula, web_formula
 from quipu.parse.pictures import PICTURE, picture_text
@@ -45,11 +45,6 @@ _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGN
 _NOT_IN_DATA_TABLES = _tags("table ul ol menu pre h1 h2 h3 h4 h5 h6")
 _MAX_FIGURE_DEPTH = 8
 _LANGUAGE = re.compile(r"\b(?:(?:language|lang|highlight-source|highlight)-|(?:sourceCode|brush:) )([\w+#]{1,20})")
-_BACKTICKS = re.compile("`+")
-_SENTENCE_WORD = re.compile(
-    r"(?<![^\s(])(?:the|a|an|of|to|and|is|are|that|this|with|it|и|в|не|на|что|с|как)(?=\s)", re.IGNORECASE
-)
-_MAX_SENTENCE_WORDS = 0.03  # for each character of code: English sentences have about 0.045, code with comments 0.02
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]{0,30})(?=[\s>/])", re.IGNORECASE)
 _TEXT_ONLY = _tags("script style textarea title")
 _CLOSED_BY_OTHERS = _tags(
@@ -259,7 +254,7 @@ class HtmlBlockReader:
         words = "".join(self._words)
         self._words.clear()
         if self._n_pre:
-            self._lines.extend(_preformatted(words.strip("\n").split("\n"), self._language) if words.strip() else [])
+            self._lines.extend(fenced(words.strip("\n"), self._language).split("\n") if words.strip() else [])
             return
         line = " ".join(words.split())
         if line.strip(" |"):
@@ -290,18 +285,6 @@ def _language(pre: LexborNode) -> str:
     names = " ".join((node.attributes or {}).get("class") or "" for node in nodes if node is not None)
     language = _LANGUAGE.search(names)
     return language[1].lower() if language and language[1] != "default" else "text"
-
-
-def _preformatted(lines: list[str], language: str) -> list[str]:
-    """Return preformatted lines, between fences as in Markdown unless they are sentences.
-
-    The opening fence has a language, so that it cannot be taken for a closing one where a chunk begins inside code.
-    """
-    text = "\n".join(lines)
-    if len(_SENTENCE_WORD.findall(text)) > _MAX_SENTENCE_WORDS * len(text):
-        return lines
-    fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
-    return [fence + language, *lines, fence]
 
 
 def is_never_read(node: LexborNode) -> bool:

@@ -84,7 +84,8 @@ class _LatexReader:
         if name == "comment":
             return
         if name in _VERBATIM:
-            self.builder.add(_OPTIONS.sub("", content, count=1) if content.startswith(("[", "{")) else content, "code")
+            code = _OPTIONS.sub("", content, count=1) if content.startswith(("[", "{")) else content
+            self.builder.add_code(code.strip("\n"))
         elif name in _TABLES:
             self._table(content, n_arguments=2 if name in _TABLES_WITH_WIDTH else 1)
         else:

@@ -90,7 +90,7 @@ class _OrgReader:
         closing = f"#+end_{kind}"
         end = next(position for position in range(start + 1, len(lines)) if lines[position].strip().lower() == closing)
         if kind in _CODE_KINDS:
-            self.builder.add("\n".join(lines[start + 1 : end]), "code")
+            self.builder.add_code("\n".join(lines[start + 1 : end]), (*lines[start].split(), "")[1])
         elif kind != "comment":
             self.read(lines[start + 1 : end])
         return end + 1
@@ -112,7 +112,7 @@ class _OrgReader:
         elif kind == "list":
             self.builder.add("\n".join(_plain(line) for line in unit), "list")
         elif kind == "code":
-            self.builder.add("\n".join(line.lstrip()[1:].removeprefix(" ") for line in unit), "code")
+            self.builder.add_code("\n".join(line.lstrip()[1:].removeprefix(" ") for line in unit))
         else:
             self.builder.add(" ".join(_plain(line.strip()) for line in unit))
         return end

@@ -131,7 +131,7 @@ class _PageReader:
             self._end_code()
         elif name in ("Dl", "D1"):
             self._end_block()
-            self.builder.add(self._text.render(arguments), "code")
+            self.builder.add_code(self._text.render(arguments))
         elif name == "RS" and self._begins_definition():
             self._tag, self._words = [_filled(self._words)], []
         elif name in _PARAGRAPHS:
@@ -221,7 +221,7 @@ class _PageReader:
         if self._code is not None:
             code = "\n".join(self._code).strip("\n")
             self._code = None
-            self.builder.add(code, "code")
+            self.builder.add_code(code)
 
     def _begins_definition(self) -> bool:
         """Return whether the open paragraph is the tag of what is indented now, as DocBook writes definitions."""

@@ -107,7 +107,7 @@ class _RstReader:
 
     def _read(self, lines: Sequence[str], depth: int) -> None:
         if depth > _MAX_DEPTH:
-            self._add("\n".join(lines), "code")
+            self._add_code("\n".join(lines))
             return
         position = 0
         while position < len(lines):
@@ -117,11 +117,13 @@ class _RstReader:
             position = next(end for rule in self._rules if (end := rule(lines, position, depth)) > position)
         self._end_lead()
 
-    def _add(self, text: str, kind: str = "paragraph") -> None:
-        if kind == "paragraph":
-            text, self._lead = self._lead + text, ""
+    def _add(self, text: str) -> None:
+        lead, self._lead = self._lead, ""
+        self._builder.add(lead + text)
+
+    def _add_code(self, text: str, language: str = "") -> None:
         self._end_lead()
-        self._builder.add(text, kind)
+        self._builder.add_code(dedent(text).strip("\n"), language)
 
     def _end_lead(self) -> None:
         lead, self._lead = self._lead.strip(), ""
@@ -168,14 +170,16 @@ class _RstReader:
     def _directive(self, name: str, argument: str, body: list[str], depth: int) -> None:
         options, content = _split_options(body)
         kind = name.rpartition(":")[2]
-        if name in _IGNORED:
+        if name in _IGNORED or (kind == "setting" and not any(content)):  # it marks the section that follows
             return
         if kind in _CODE:
-            self._add(dedent("\n".join(content)), "code")
+            self._add_code("\n".join(content), argument)
         elif name == "list-table":
             self._add_table(list_table(content), argument)
         elif name == "csv-table":
             self._add_table(csv_table(content, options.get("header", "")), argument)
+        elif kind == "glossary":
+            self._read(_with_joined_terms(content), depth + 1)
         elif kind in _OBJECTS:
             self._object(argument, content, depth)
         else:
@@ -217,7 +221,8 @@ class _RstReader:
                 _KEY_BY_FIELD[key.lower()]: text for key, text in entries if key.lower() in _KEY_BY_FIELD
             }
         elif entries:
-            self._add("\n".join(f"{key}: {text}".strip(": ") for key, text in entries), "list")
+            self._end_lead()
+            self._builder.add("\n".join(f"{key}: {text}".strip(": ") for key, text in entries), "list")
         return end
 
     def _table(self, lines: Sequence[str], start: int, _depth: int) -> int:
@@ -242,7 +247,7 @@ class _RstReader:
         is_numbered = lines[start][0] not in _BULLETS
         while end < len(lines) and (marker := _BULLET.match(lines[end])) and is_numbered == (marker[1] not in _BULLETS):
             after = _indented_end(lines, end + 1)
-            items.append([f"{marker[1]} ", lines[end][marker.end() :], *_dedented(lines[end + 1 : after])])
+            items.append([f"{marker[1]} ", lines[end][marker.end() :], *_cut(lines[end + 1 : after], marker.end())])
             end = after
             while end < len(lines) and not lines[end]:
                 end += 1
@@ -295,7 +300,7 @@ class _RstReader:
         text = [line.removeprefix("| ") for line in lines[start:end]]
         if text[0].startswith(">>> "):
             end = next((position for position in range(start, len(lines)) if not lines[position]), len(lines))
-            self._add("\n".join(lines[start:end]), "code")
+            self._add_code("\n".join(lines[start:end]))
             return end
         has_literal = text[-1].endswith("::")
         if has_literal:
@@ -305,8 +310,7 @@ class _RstReader:
         if not has_literal:
             return end
         literal_end = _indented_end(lines, end)
-        if any(lines[end:literal_end]):
-            self._add(dedent("\n".join(lines[end:literal_end])).strip("\n"), "code")
+        self._add_code("\n".join(lines[end:literal_end]))
         return literal_end
 
     def _inline(self, text: str) -> str:
@@ -350,6 +354,23 @@ def _indented_end(lines: Sequence[str], start: int) -> int:
 
 def _dedented(lines: Sequence[str]) -> list[str]:
     return dedent("\n".join(lines)).split("\n")
+
+
+def _cut(lines: Sequence[str], width: int) -> list[str]:
+    """Return lines without their common indentation, of which `width` is that of the text around them."""
+    n_cut = min([width, *(len(line) - len(line.lstrip()) for line in lines if line)])
+    return [line[n_cut:] for line in lines]
+
+
+def _with_joined_terms(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a glossary; the terms that one explanation has are on one line."""
+    joined: list[str] = []
+    for line in lines:
+        if line[:1].strip() and joined and joined[-1][:1].strip():
+            joined[-1] += f", {line}"
+        else:
+            joined.append(line)
+    return joined
 
 
 def _joined(lines: Sequence[str]) -> str:

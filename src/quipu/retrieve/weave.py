@@ -41,13 +41,13 @@ from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints, Topology
 from quipu.retrieve import community_global
 from quipu.retrieve.steps.graph_walk import SubgraphWalk, read_subgraph, round_scores, top_chunks, top_entities
-from quipu.retrieve.steps.passages import nearest_sentence
+from quipu.retrieve.steps.passages import nearest_sentence, nearness
 from quipu.retrieve.steps.seeds import embed, find_low_level_keywords, score_all_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 from quipu.text.names import count_occurrences, entity_key, group_by_anchor
 from quipu.text.questions import asks_for_overview, find_literal
-from quipu.text.words import Words, content_terms_of, nearness
+from quipu.text.words import Words, content_terms_of
 
 N_BY_WORDS = 100  # passages that full text scores
 N_NEAR, REACH = 20, 200  # passages that are read for nearness, and the characters within which terms are near

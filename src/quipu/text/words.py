@@ -6,13 +6,10 @@ Russian words are indexed by their stems, since most stand in another case than 
 they are. Content terms are the stems of a text without its stop words, so that "printed" matches "printing".
 """
 
-import math
 import re
 import string
 import unicodedata
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -29,9 +26,15 @@ _WORD = re.compile(rf"({_LETTERS}[+#]*(?:['’ʼ]{_LETTERS})*|[{UNSPACED}])")
 # Most texts are ASCII except for quotes and dashes. There a simpler pattern finds words, and lower case is the form.
 _PLAIN_TEXT = re.compile(r"[\x00-\x7f‘’“”–—…•\xa0]*")
 _PLAIN_WORD = re.compile(r"([A-Za-z0-9]+[+#]*(?:['’][A-Za-z0-9]+)*)")
-_OPTION = re.compile(r"[-@]-?[A-Za-z][A-Za-z0-9_-]*")
+_CODE = re.compile(r"[-@]-?[A-Za-z][A-Za-z0-9_-]*|[A-Za-z]\w*_\w+", re.ASCII)
+# A line with nothing but a code, and perhaps its value or type: the heading of what explains it.
+_ENTRY = re.compile(
+    rf"^[#*`\s]*(?:(?:{_CODE.pattern})(?=[`*,\s(=<\[]|$)[`*]*(?:, ?[`*]*)?)+[ \t]*(?:[(=<\[].{{0,40}})?[ \t]*$",
+    re.MULTILINE | re.ASCII,
+)
 _NO_START = frozenset("-_.@+/" + string.ascii_letters + string.digits)  # characters before what is no option
 _NOT_IN_WORD = re.compile(rf"(?![{MARKS}{UNSPACED}])[^\w+#]")
+_FOOTNOTE_MARK = re.compile("(?<=[^\\W_]{3})[⁰¹²³⁴-⁹]+")  # after a word: no m², no 10⁶
 _UNSPACED = re.compile(rf"[{UNSPACED}]")
 _POSSESSIVE = re.compile(r"['’ʼ]s$", re.IGNORECASE)
 _APOSTROPHES = re.compile(r"['’ʼ]")
@@ -149,6 +152,7 @@ class Words(Sequence[Word]):
 def split_words(text: str) -> Words:
     """Return the words of `text` in order. A character of an unspaced script is a word of its own."""
     is_plain = _PLAIN_TEXT.fullmatch(text) is not None
+    text = text if is_plain else _FOOTNOTE_MARK.sub(lambda mark: " " * len(mark[0]), text)
     parts = (_PLAIN_WORD if is_plain else _WORD).split(text)
     surfaces = parts[1::2]  # the words as they are written
     gaps = parts[2::2]  # the gap after each word
@@ -249,14 +253,18 @@ def index_terms(words: Words, text: str) -> list[str]:
     and then its last character, so that a search for one character finds it anywhere. Options follow all words.
     """
     terms = _words_and_pairs(words)
-    return [*(terms if "".join(terms).isascii() else map(russian_stem, terms)), *option_terms(text)]
+    return [*(terms if "".join(terms).isascii() else map(russian_stem, terms)), *code_terms(text)]
 
 
-def option_terms(text: str) -> list[str]:
-    """Return what is written like an option of a command in a text: "-a", "--all", "@x". Alone, "a" is a stop word."""
-    if "-" not in text and "@" not in text:
+def code_terms(text: str) -> list[str]:
+    """Return the options and identifiers in a text ("-a", "--all", "@x", "max_size"), those of entries twice.
+
+    An entry is a line with nothing else, above what explains it: there, "max_size" gives ":max_size", too.
+    """
+    if "-" not in text and "@" not in text and "_" not in text:
         return []
-    return [match[0] for match in _OPTION.finditer(text) if text[match.start() - 1 : match.start()] not in _NO_START]
+    terms = [match[0] for match in _CODE.finditer(text) if text[match.start() - 1 : match.start()] not in _NO_START]
+    return terms + [f":{code[0]}" for entry in _ENTRY.finditer(text) for code in _CODE.finditer(entry[0])]
 
 
 def _words_and_pairs(words: Words) -> list[str]:
@@ -277,11 +285,12 @@ def query_terms(text: str) -> list[str]:
     two or more unspaced characters gives only its pairs.
     """
     words = split_words(text)
-    options = option_terms(text)
+    codes = code_terms(text)
+    codes += [f":{code}" for code in codes]
     columns = zip(_words_and_pairs(words), words.forms, words.kinds, _continues_run(words), strict=True)
     terms = [(term, kind) for term, form, kind, continues in columns if not (continues and term == form)]
     content = [term for term, kind in terms if term not in STOP_WORDS or kind == ACRONYM]
-    return list(dict.fromkeys([*map(russian_stem, content or ([] if options else [t for t, _ in terms])), *options]))
+    return list(dict.fromkeys([*map(russian_stem, content or ([] if codes else [t for t, _ in terms])), *codes]))
 
 
 def _continues_run(words: Words) -> list[bool]:
@@ -359,40 +368,6 @@ def stem(term: str) -> str:
 def russian_stem(term: str) -> str:
     """Return the stem of a Russian term, and any other term as it is."""
     return term if term.isascii() or not _CYRILLIC.search(term) else stem(term)
-
-
-def nearness(texts: Sequence[str], terms: Sequence[str], reach: int) -> list[float]:
-    """Return, for each text, the largest share of the terms that stand within `reach` characters of it, 0 to 1.
-
-    Terms weigh their IDF among these texts.
-    """
-    places_by_text = [term_places(text, terms) for text in texts]
-    n_texts_with = Counter(term for places in places_by_text for term in {term for _, term in places})
-    idf = {term: math.log((len(texts) + 1) / (n_texts_with[term] + 0.5)) for term in terms}
-    shares = []
-    for places in places_by_text:
-        ends = [bisect_right(places, (start + reach, "")) for start, _ in places]
-        groups = {frozenset(term for _, term in places[first:end]) for first, end in enumerate(ends)}
-        shares.append(max((sum(sorted(map(idf.__getitem__, group))) for group in groups), default=0.0))
-    whole = sum(sorted(idf.values())) or 1.0
-    return [share / whole for share in shares]
-
-
-def term_places(text: str, terms: Iterable[str]) -> list[tuple[int, str]]:
-    """Return the places in `text` of words that begin with these content terms, in order.
-
-    It is far faster than splitting the text into words, and nearly as exact: "print" is also seen in "printf", and a
-    term without accents is not seen in a word with them.
-    """
-    folded = text.casefold()
-    places: list[tuple[int, str]] = []
-    for term in terms:
-        may_follow_letter, place = is_unspaced(term), folded.find(term)
-        while place >= 0:
-            if may_follow_letter or not (place and folded[place - 1].isalnum()):
-                places.append((place, term))
-            place = folded.find(term, place + 1)
-    return sorted(places)
 
 
 def _is_one_character(term: str) -> bool:

@@ -257,6 +257,27 @@ def test_what_an_option_or_a_command_does_is_quoted_from_its_entry(question: str
     assert shown in quote.text
 
 
+def test_the_default_of_a_setting_is_quoted_from_the_section_with_its_name() -> None:
+    advice = "To carry one bale at a time, set max_bales to 1. The default of max_bales suits most caravans."
+    manual = f"# Settings\n\n## max_camels\n\nDefault: 12.\n\n## `max_bales`\n\nDefault: 4.\n\n{FILLER}"
+    quotes = _quotes("What is the default of max_bales?", passage_text(advice), passage_text(manual, score=0.9))
+    assert quotes[0].text.startswith("## `max_bales`\n\nDefault: 4.")
+
+
+def test_a_definition_is_found_behind_many_sentences_with_the_term() -> None:
+    mentions = [passage_text("\n\n".join(f"{FILLER} Here came camel number {n}." for n in range(40)))] * 3
+    definition = passage_text(f"{FILLER}\n\nA camel is an animal that stores fat in its hump.", score=0.8)
+    quotes = _quotes("What is a camel?", *mentions, definition)
+    assert "stores fat" in quotes[0].text
+
+
+@pytest.mark.parametrize("name", ["SaltQL", "ledger"])
+def test_a_name_with_a_capital_inside_must_be_in_a_quote(name: str) -> None:
+    passage = passage_text(f"The version of the {name} that Bukhara uses is 3.")
+    (quote,) = _quotes("Which SaltQL version does Bukhara use?", passage)
+    assert quote.held.has_name == (name == "SaltQL")
+
+
 def test_the_entry_of_an_option_is_not_that_of_its_capital() -> None:
     quotes = _quotes("What does -N do?", passage_text(MANUAL, title="caravan(1)"))
     assert not any("Walk at night" in quote.text for quote in quotes[:1])

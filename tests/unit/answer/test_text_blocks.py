@@ -76,6 +76,12 @@ def test_text_with_tags_or_placeholders_is_no_noise() -> None:
     assert _kinds("branch <branchname> [<stash>]::")[0][0] != "noise"
 
 
+def test_a_sentence_with_links_is_no_noise() -> None:
+    links = "Use [the gate](https://example.org/a-long-address/of-the-gate). Once you\n[have it](https://example.org/another)"
+    assert _kinds(f"{links}, add this:")[0][0] == "paragraph"
+    assert _kinds("[Home](https://example.org/home) · [Roads](https://example.org/roads)")[0][0] == "noise"
+
+
 def test_blocks_know_their_heading_and_what_introduces_them() -> None:
     text = "# Camels\n\nTwo kinds:\n\n- one hump\n- two humps\n\n## Horses\n\nThey drink more."
     blocks = read_blocks(text)

@@ -70,7 +70,8 @@ def test_org_headings_lists_tables_and_code_are_blocks() -> None:
         b"#+begin_src sh\nls\n#+end_src\n: x\n",
     )
     assert (parsed.title, dict(parsed.metadata)) == ("Roads", {"author": "Ann"})
-    assert texts(parsed) == ["To Rome", "It was long, see the site.", "- one\n- two", "a | b\n1 | 2", "ls", "x"]
+    code = ["```sh\nls\n```", "```text\nx\n```"]
+    assert texts(parsed) == ["To Rome", "It was long, see the site.", "- one\n- two", "a | b\n1 | 2", *code]
     assert kinds(parsed) == ["heading", "paragraph", "list", "table", "code", "code"]
     assert parsed.blocks[3].header == "a | b"
 
@@ -103,7 +104,7 @@ Not read.""",
     assert (parsed.title, dict(parsed.metadata)) == ("The Road", {"author": "Ann"})
     assert texts(parsed) == [
         "To Rome", "It was very long , 100% of $x^2$.", "See the site (https://a.org).", "- one\n- b: two",
-        "x = 1 % kept", "Name | Year\nAppia | 312",
+        "```text\nx = 1 % kept\n```", "Name | Year\nAppia | 312",
     ]  # fmt: skip
     assert parsed.blocks[1].headings == ("To Rome",)
 

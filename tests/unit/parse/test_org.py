@@ -15,6 +15,9 @@ def test_a_heading_with_a_million_spaces_is_read_at_once() -> None:
 
 
 def test_a_block_that_does_not_end_is_text_and_many_are_read_at_once() -> None:
-    assert texts(read("a.org", b"#+begin_src c\nx = 1;\n#+end_src\n#+begin_quote\nTo Rome.")) == ["x = 1;", "To Rome."]
+    assert texts(read("a.org", b"#+begin_src c\nx = 1;\n#+end_src\n#+begin_quote\nTo Rome.")) == [
+        "```c\nx = 1;\n```",
+        "To Rome.",
+    ]
     starts = "".join(f"#+begin_q{n}\n" for n in range(20_000))
     assert texts(read("a.org", f"{starts}To Rome.".encode())) == ["To Rome."]

@@ -122,7 +122,7 @@ def test_a_page_of_man_has_its_sections_options_code_and_tables() -> None:
         "• An item.",
         "--quiet\nSay less.",
         "Heat and time",
-        "kiln -d 900 \\\n  wall.brick",
+        "```text\nkiln -d 900 \\\n  wall.brick\n```",
         '"-x"\nOnly once.',
         "Clay | Degrees\nred | 900\nwhite, clay | 1200",
     ]
@@ -147,8 +147,8 @@ def test_a_page_of_mdoc_has_the_text_of_its_macros() -> None:
         "Degrees",
         "• First.",
         "• Second.",
-        "$ kilnd -p 900",
-        "# kilnd",
+        "```text\n$ kilnd -p 900\n```",
+        "```text\n# kilnd\n```",
         "Report to Alice Kober <kober@example.org>.",
     ]
 

@@ -82,7 +82,13 @@ def test_code_is_kept_with_its_indentation() -> None:
         ">>> x",
         "1",
     )
-    assert texts(parsed) == ["Run:", "def f():\n    return 1", "Then:", "x = 1", ">>> x\n1"]
+    assert texts(parsed) == [
+        "Run:",
+        "```text\ndef f():\n    return 1\n```",
+        "Then:",
+        "```python\nx = 1\n```",
+        "```text\n>>> x\n1\n```",
+    ]
     assert kinds(parsed) == ["paragraph", "code", "paragraph", "code", "code"]
 
 
@@ -91,7 +97,7 @@ def test_a_list_is_one_block_unless_it_holds_code() -> None:
     assert texts(parsed) == ["- one more\n- two\n  * inner", "1. first\n#. second"]
     assert kinds(parsed) == ["list", "list"]
     parsed = rst("1.  Run this::", "", "        make", "", "2.  Done.")
-    assert texts(parsed) == ["1. Run this:", "make", "2. Done."]
+    assert texts(parsed) == ["1. Run this:", "```text\nmake\n```", "2. Done."]
 
 
 def test_a_definition_stays_with_its_term() -> None:
@@ -110,7 +116,7 @@ def test_notes_and_changes_say_what_they_are_and_tabs_are_read() -> None:
         "Warning: It burns.",
         "Added in version 2.0: The flag.",
         "Linux",
-        "$ ls",
+        "```text\n$ ls\n```",
     ]
 
 
@@ -199,3 +205,24 @@ def test_a_cell_of_a_hundred_thousand_lines_is_read_at_once() -> None:
     assert texts(listed) == [" ".join(["a", *words])]
     simple = rst("=== ====", "a   b", *(f"    {word}" for word in words), "=== ====")
     assert texts(simple) == [" ".join(["a | b", *words])]
+
+
+def test_the_terms_that_one_explanation_has_are_one_line() -> None:
+    parsed = rst(
+        ".. glossary::",
+        "",
+        "    lemma",
+        "    normal form",
+        "        The first form.",
+        "",
+        "    stem",
+        "        A part.",
+    )
+    assert texts(parsed) == ["lemma, normal form\nThe first form.", "stem\nA part."]
+
+
+def test_a_mark_of_a_setting_above_its_section_is_no_heading() -> None:
+    parsed = rst(".. setting:: max_size", "", "max_size", "~~~~~~~~", "", "Default: 4.")
+    assert texts(parsed) == ["max_size", "Default: 4."]
+    described = rst(".. setting:: max_size", "", "   Default: 4.")
+    assert texts(described) == ["max_size", "Default: 4."]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from quipu.text.words import content_terms_of, nearness, stem, term_places
+from quipu.retrieve.steps.passages import nearness, term_places
+from quipu.text.words import content_terms_of, stem
 
 
 @pytest.mark.parametrize(

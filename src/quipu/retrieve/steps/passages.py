@@ -1,5 +1,7 @@
 """Passages: the chunks that entities and relations come from, by similarity to the question, and their sentences."""
 
+import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +17,8 @@ from quipu.retrieve.strategy import Tools
 from quipu.text.formatting import format_count
 from quipu.text.names import count_occurrences, group_by_anchor, name_forms
 from quipu.text.sentences import sentence_spans
-from quipu.text.words import Words, content_terms, split_words, term_places
+from quipu.text.unicode import is_unspaced
+from quipu.text.words import Words, content_terms, split_words
 
 ChunksByOwner = Mapping[str, Iterable[str]]  # the chunks that each entity or relation comes from
 
@@ -139,3 +142,37 @@ def _rank_by_cosine(owner_by_chunk: Mapping[str, str], verb: str, cosines: Mappi
         Hit(id=chunk, score=-negative, reason=f"{verb} {owner_by_chunk[chunk]}; cosine {-negative:.3f} to the question")
         for negative, chunk in ranking
     ]
+
+
+def nearness(texts: Sequence[str], terms: Sequence[str], reach: int) -> list[float]:
+    """Return, for each text, the largest share of the terms that stand within `reach` characters of it, 0 to 1.
+
+    Terms weigh their IDF among these texts.
+    """
+    places_by_text = [term_places(text, terms) for text in texts]
+    n_texts_with = Counter(term for places in places_by_text for term in {term for _, term in places})
+    idf = {term: math.log((len(texts) + 1) / (n_texts_with[term] + 0.5)) for term in terms}
+    shares = []
+    for places in places_by_text:
+        ends = [bisect_right(places, (start + reach, "")) for start, _ in places]
+        groups = {frozenset(term for _, term in places[first:end]) for first, end in enumerate(ends)}
+        shares.append(max((sum(sorted(map(idf.__getitem__, group))) for group in groups), default=0.0))
+    whole = sum(sorted(idf.values())) or 1.0
+    return [share / whole for share in shares]
+
+
+def term_places(text: str, terms: Iterable[str]) -> list[tuple[int, str]]:
+    """Return the places in `text` of words that begin with these content terms, in order.
+
+    It is far faster than splitting the text into words, and nearly as exact: "print" is also seen in "printf", and a
+    term without accents is not seen in a word with them.
+    """
+    folded = text.casefold()
+    places: list[tuple[int, str]] = []
+    for term in terms:
+        may_follow_letter, place = is_unspaced(term), folded.find(term)
+        while place >= 0:
+            if may_follow_letter or not (place and folded[place - 1].isalnum()):
+                places.append((place, term))
+            place = folded.find(term, place + 1)
+    return sorted(places)

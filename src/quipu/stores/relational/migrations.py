@@ -25,19 +25,17 @@ def migrate(connection: Connection, analyzer: Analyzer, number: int) -> None:
     for migration in MIGRATIONS[number - 1 :]:
         migration(connection)
     write_meta(connection, "schema", SCHEMA)
-    if number < _FULL_TEXT_SCHEMA:
-        _build_full_text(connection, analyzer, number)
+    if number < _TERMS_SCHEMA:
+        _build_terms(connection, analyzer, number)
 
 
-def _build_full_text(connection: Connection, analyzer: Analyzer, number: int) -> None:
-    """Build full text again, with links where their terms are old. Another segmenter must not be put in unasked."""
+def _build_terms(connection: Connection, analyzer: Analyzer, number: int) -> None:
+    """Build full text and links again. Another segmenter must not be put in unasked."""
     tokenizer = read_meta(connection, "tokenizer")
     if _segmenter(tokenizer) != _segmenter(analyzer.identity):
         write_meta(connection, "tokenizer", f"{tokenizer} of schema {number}")  # `check_tokenizer` says what to do
-    elif number < _TERMS_SCHEMA:
-        text_index.rebuild(connection, analyzer, BloomFilter())
     else:
-        text_index.rebuild_full_text(connection, analyzer)
+        text_index.rebuild(connection, analyzer, BloomFilter())
 
 
 def _segmenter(tokenizer: str | None) -> str:
@@ -142,15 +140,15 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _add_derivations,
     _add_spellings,
     _add_words_and_checksums,
-    lambda _: None,  # schema 8 has other terms of full text, which is built again (_TERMS_SCHEMA)
+    lambda _: None,  # schema 8 had other terms of full text
     lambda connection: s.metadata.create_all(connection, [s.document_content, s.content_part]),
     lambda connection: s.metadata.create_all(connection, conversations.TABLES),
     _add_edits,
     _replace_full_text_of_backends,
     _add_times_and_history,
-    lambda _: None,  # schema 14 has names of files in full text, which is built again (_FULL_TEXT_SCHEMA)
-    lambda _: None,  # schema 15 has options of commands in full text, which is built again
+    lambda _: None,  # schema 14 had names of files in full text
+    lambda _: None,  # schema 15 had options of commands in full text
+    lambda _: None,  # schema 16 has identifiers in full text, and no marks of footnotes in words (_TERMS_SCHEMA)
 )
 SCHEMA = 1 + len(MIGRATIONS)
-_TERMS_SCHEMA = 8  # the first schema with the present terms of full text
-_FULL_TEXT_SCHEMA = 15  # the first schema with the present full text; that of an older one is built again
+_TERMS_SCHEMA = 16  # the first schema with the present terms of full text; those of an older one are made again

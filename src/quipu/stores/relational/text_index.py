@@ -151,14 +151,6 @@ def update(
     _index(connection, analyzer, changes.added, bloom)
 
 
-def rebuild_full_text(connection: Connection, analyzer: Analyzer) -> None:
-    """Build full text again from the chunks."""
-    segments.clear(connection)
-    for rids in blocks(connection.execute(select(_c.rid).order_by(_c.rid)).scalars().all()):
-        _index(connection, analyzer, chunk_words(connection, rids))
-    write_meta(connection, "tokenizer", analyzer.identity)
-
-
 def check_tokenizer(connection: Connection, tokenizer: str) -> None:
     """Raise Mismatch if full text was built with another tokenizer."""
     index_tokenizer = read_meta(connection, "tokenizer")

@@ -27,8 +27,8 @@ def server() -> Iterator[ServerHandle]:
 
 
 @asynccontextmanager
-async def reranking(url: str, provider: str = "jina") -> AsyncIterator[HttpReranker]:
-    reranker = HttpReranker(endpoint(url, provider, total_s=0.3), "m", count_tokens=count)
+async def reranking(url: str, provider: str = "jina", total_s: float = 60.0) -> AsyncIterator[HttpReranker]:
+    reranker = HttpReranker(endpoint(url, provider, total_s=total_s), "m", count_tokens=count)
     try:
         yield reranker
     finally:
@@ -149,6 +149,6 @@ async def test_every_answer_is_one_error(answer: bytes, kind: type[QuipuError]) 
 @pytest.mark.parametrize("name", [FaultName.COUNT, FaultName.NAN, FaultName.CUT_BODY, FaultName.TIMEOUT])
 async def test_faults_in_the_answer_are_transient(server: ServerHandle, name: FaultName) -> None:
     server.configure(Script(faults=(Fault(name=name),)))
-    async with reranking(server.base_url) as reranker:
+    async with reranking(server.base_url, total_s=0.3) as reranker:
         with pytest.raises(Overloaded):
             await reranker.score(QUESTION, TEXTS)
