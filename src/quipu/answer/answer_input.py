@@ -55,7 +55,8 @@ class AnswerInput:
 class AnswerDraft:
     """The text of an answer and what was checked about it. `notes` are for its reader, `trace_notes` for the trace.
 
-    `highlights` are the characters of the text that answer, `citation_marks` those that cite.
+    `highlights` are the characters of the text that answer, `citation_marks` those that cite. `support` is that of the
+    trace.
     """
 
     text: str
@@ -67,6 +68,7 @@ class AnswerDraft:
     is_supported: bool = False
     notes: tuple[str, ...] = ()
     trace_notes: tuple[str, ...] = ()
+    support: float | None = None
 
 
 async def read_answer_input(

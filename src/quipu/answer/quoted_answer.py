@@ -73,18 +73,15 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
     no_price = all(lacks_price(sources.question.text, f"{quote.header} {quote.text}") for quote in quotes)
     if quotes and no_price:
         notes += ("the quotes name no price",)
-    if has_name and evidence >= MIN_EVIDENCE and not only_subject and not no_price:
-        return _draft(
-            [OverviewPart(quote=quote) for quote in _without_repeats(quotes)],
-            answer_input,
-            is_supported=True,
-            trace_notes=notes,
-        )
+    support = evidence / MIN_EVIDENCE if has_name and not only_subject and not no_price else 0.0
+    if support >= 1:
+        parts = [OverviewPart(quote=quote) for quote in _without_repeats(quotes)]
+        return replace(_draft(parts, answer_input, is_supported=True, trace_notes=notes), support=support)
     nothing = _nothing_found(query, answer_input)
     if cover < MIN_CLOSE_COVER:
-        return AnswerDraft(text=nothing, generator=EXTRACTIVE, trace_notes=notes)
-    closest = [OverviewPart(label=f"{nothing} {CLOSEST}"), OverviewPart(quote=quotes[0])]
-    return _draft(closest, answer_input, is_supported=False, trace_notes=notes)
+        return AnswerDraft(text=nothing, generator=EXTRACTIVE, trace_notes=notes, support=support)
+    parts = [OverviewPart(label=f"{nothing} {CLOSEST}"), OverviewPart(quote=quotes[0])]
+    return replace(_draft(parts, answer_input, is_supported=False, trace_notes=notes), support=support)
 
 
 def _without_repeats(quotes: Sequence[Quote]) -> list[Quote]:

@@ -71,6 +71,7 @@ async def compose_answer(
             timings=(*answer_input.timings, timing),
             stale=answer_input.stale,
             notes=draft.trace_notes,
+            support=draft.support,
         ),
     )
 

@@ -5,7 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from math import log, log2
+from math import inf, log, log2
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ N_RESAMPLES = 2_000
 SEED = 20_260_101
 
 K1, B = 1.2, 0.75  # the constants of FTS5
+SUPPORTS = (0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.5, 1.7, 2.0)  # of a refusal curve
 MIN_IDF = 1e-6  # as in FTS5, for a term that more than half of the rows have
 _SAME = 2e-6  # scores nearer than this are a tie: the index rounds them to six decimals
 _NOT_WORD = re.compile(r"[\W_]+")
@@ -120,6 +121,51 @@ def mean_percent(values: Sequence[float]) -> Mean:
     draws = np.random.default_rng(SEED).integers(0, len(sample), size=(N_RESAMPLES, len(sample)))
     low, high = np.percentile(sample[draws].mean(axis=1), [2.5, 97.5])
     return Mean(value=float(sample.mean()), low=float(low), high=float(high), n=len(sample))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalPoint:
+    """Shares of questions that are refused, in percent, where an answer needs at least the support `needed`."""
+
+    needed: float
+    unanswerable: float
+    answerable: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalCurve:
+    """What would be refused if answers needed less or more support (`Trace.support`) than the 1 that they do need.
+
+    `separation` is the area under the curve of unanswerable questions refused over answerable ones, in percent: how
+    often an answerable question has more support than an unanswerable one, equal ones at half. 50 is chance.
+    """
+
+    points: tuple[RefusalPoint, ...]
+    separation: float
+
+
+def refusal_curve(figures: Sequence[Mapping[str, float]]) -> RefusalCurve | None:
+    """Return the curve of questions with their figures "support" and "answered", or "refused" if unanswerable.
+
+    An answer without support is never refused. None if no question has any, or all are of one kind.
+    """
+    own, other = (
+        np.array([by_name.get("support", inf) for by_name in figures if name in by_name])
+        for name in ("answered", "refused")
+    )
+    if not (len(own) and len(other) and any("support" in by_name for by_name in figures)):
+        return None
+    return RefusalCurve(
+        points=tuple(
+            RefusalPoint(
+                needed=needed,
+                unanswerable=100 * float((other < needed).mean()),
+                answerable=100 * float((own < needed).mean()),
+            )
+            for needed in SUPPORTS
+        ),
+        separation=100 * float(((own[:, None] > other) + (own[:, None] == other) / 2).mean()),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from quipu.bench.judge import JUDGED, Judge, Judgement, estimate_judgements
 from quipu.bench.metrics import (
     Best,
     Mean,
+    RefusalCurve,
     all_at,
     best_of,
     covers_answer,
@@ -23,6 +24,7 @@ from quipu.bench.metrics import (
     ndcg_at,
     recall_at,
     reciprocal_rank,
+    refusal_curve,
     token_f1,
 )
 from quipu.errors import InvalidInput, OverBudget, QuipuError
@@ -57,11 +59,12 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyScore:
-    """The figures of a strategy: shares in percent with intervals, and what a question costs."""
+    """The figures of a strategy: shares in percent with intervals, what a question costs, what would be refused."""
 
     strategy: str
     shares: Mapping[str, Mean]
     costs: Mapping[str, float]
+    refusals: RefusalCurve | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,9 +343,11 @@ class _Questioner:
 
 def _answer_figures(question: GoldQuestion, answer: Answer) -> dict[str, float]:
     """Return the figures of an answer; a refusal holds nothing."""
+    support = answer.trace.support
+    figures: dict[str, float] = {"characters": len(answer.text)} | ({} if support is None else {"support": support})
     if not question.is_answerable:
-        return {"refused": not answer.is_supported, "characters": len(answer.text)}
-    figures: dict[str, float] = {"answered": answer.is_supported, "characters": len(answer.text)}
+        return figures | {"refused": not answer.is_supported}
+    figures["answered"] = answer.is_supported
     if question.answers:
         text = answer.text if answer.is_supported else ""
         figures["shown"] = covers_answer(text, question.answers)
@@ -372,6 +377,7 @@ def _score(strategy: str, figures: Sequence[Mapping[str, float]]) -> StrategySco
             for name in COSTS
             if (values := _values(figures, name))
         },
+        refusals=refusal_curve(figures),
     )
 
 

@@ -98,7 +98,9 @@ class Timing:
 class Trace:
     """The record of how an answer was produced: evidence, hits dropped by each budget, timings and stale derivations.
 
-    `n_calls` counts calls of a language model, including those answered from the reply cache.
+    `n_calls` counts calls of a language model, including those answered from the reply cache. `support` is how well
+    quotes hold the question: 1 is just enough for an answer, 0 is what a rule refuses. It is None for an overview, and
+    for an answer that is computed over a table or written by a model.
     """
 
     strategy: str
@@ -109,6 +111,7 @@ class Trace:
     stale: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
     n_calls: int = 0
+    support: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,6 +124,7 @@ async def test_quotes_that_hold_only_the_subject_of_a_question_do_not_answer_it(
     answer = await _ask(library, Query(text=question))
     assert answer.is_supported is is_supported
     assert ("the quotes hold nothing of the question but its subject" in answer.trace.notes) is not is_supported
+    assert answer.trace.support is not None and (answer.trace.support >= 1) is is_supported
     assert "check valve" in answer.text  # shown as the closest quote
 
 

@@ -12,6 +12,7 @@ from quipu.bench.metrics import (
     normalised,
     recall_at,
     reciprocal_rank,
+    refusal_curve,
     token_f1,
 )
 
@@ -93,3 +94,18 @@ def test_of_equal_names_the_first_is_the_best_and_they_share_the_resamples() -> 
     best = best_of({"a": [1.0, 0.0], "b": [1.0, 0.0]})
     assert (best.name, best.share) == ("a", 50.0)
     assert best_of({"a": [1.0]}).lead == {}
+
+
+def test_the_curve_of_refusals_counts_what_each_support_would_refuse() -> None:
+    answerable = [{"answered": 1.0, "support": 1.8}, {"answered": 1.0}, {"answered": 0.0, "support": 0.95}]
+    unanswerable = [{"refused": 1.0, "support": 0.0}, {"refused": 0.0, "support": 1.25}]
+    curve = refusal_curve([*answerable, *unanswerable])
+    assert curve is not None
+    shares = {point.needed: (point.unanswerable, round(point.answerable)) for point in curve.points}
+    assert (shares[0.9], shares[1.0], shares[1.3], shares[2.0]) == ((50, 0), (50, 33), (100, 33), (100, 67))
+    assert curve.separation == pytest.approx(100 * 5 / 6)  # of 6 pairs, only 0.95 and 1.25 are in the wrong order
+
+
+def test_there_is_no_curve_without_both_kinds_of_question_or_without_support() -> None:
+    assert refusal_curve([{"answered": 1.0, "support": 1.8}]) is None
+    assert refusal_curve([{"answered": 1.0}, {"refused": 1.0}]) is None

@@ -46,12 +46,16 @@ async def test_each_figure_is_of_the_questions_that_it_applies_to(kb: quipu.Quip
     assert compared.scores[0].costs["calls"] == 0.0 and compared.scores[0].costs["tokens"] > 0
     assert compared.best is not None and compared.best.name == "lexical" and compared.as_good == ("naive",)
     assert (compared.n_asked, compared.n_questions, compared.failed, compared.stopped) == (3, 3, (), "")
+    curve = compared.scores[0].refusals
+    assert curve is not None and curve.separation == 100.0
+    assert [(point.unanswerable, point.answerable) for point in curve.points if point.needed == 1] == [(100, 0)]
 
 
 async def test_without_answers_only_rankings_and_contexts_are_scored(kb: quipu.Quipu) -> None:
     [score] = (await compare(kb, _plan("lexical", with_answers=False))).scores
     assert {"R@5", "in context"} <= score.shares.keys()
     assert score.shares.keys().isdisjoint({"shown", "answered", "refused"})
+    assert score.refusals is None
 
 
 async def test_a_strategy_that_cannot_run_is_left_out_and_says_why(kb: quipu.Quipu) -> None:

@@ -54,6 +54,8 @@ def test_the_answers_of_strategies_are_compared_and_one_is_chosen(capsys: pytest
     assert "Not clearly worse, the difference may be chance: naive (0.0 behind)." in out
     assert "choice is surer with 30 or more" in out
     assert 'strategy = "lexical" in quipu.toml' in out
+    rows = [line.split() for line in out[out.index("support needed") :].splitlines()]
+    assert ["1", "100", "/", "0", "100", "/", "0"] in rows and ["separation", "100", "100"] in rows
 
 
 @pytest.mark.usefixtures("place")

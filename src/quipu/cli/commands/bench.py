@@ -297,6 +297,7 @@ def _render(console: Console, comparison: "StrategyComparison") -> None:
                 "dim",
             )
         )
+    _render_refusals(console, comparison)
     for name, error in comparison.failed:
         console.print(styled(f"left out: {name}. {error}", "yellow"))
     if comparison.stopped:
@@ -305,6 +306,33 @@ def _render(console: Console, comparison: "StrategyComparison") -> None:
     console.print()
     for line in _choice(comparison):
         console.print(line)
+
+
+def _render_refusals(console: Console, comparison: "StrategyComparison") -> None:
+    """Draw, for each support that answers might need, the shares of questions that would be refused."""
+    curves = {score.strategy: score.refusals for score in comparison.scores if score.refusals}
+    if not curves:
+        return
+    needed = [f"{point.needed:g}" for point in next(iter(curves.values())).points]
+    columns = [
+        Column(
+            name,
+            (
+                *(Text(f"{point.unanswerable:.0f} / {point.answerable:.0f}") for point in curve.points),
+                Text(f"{curve.separation:.0f}"),
+            ),
+        )
+        for name, curve in curves.items()
+    ]
+    console.print()
+    print_wide(console, [*needed, "separation"], columns, heading="support needed")
+    console.print(
+        styled(
+            "Unanswerable / answerable questions refused, in percent, if quotes needed this support (1 as they are). "
+            "Separation: how often an answerable question has more support than an unanswerable one; 50 is chance.",
+            "dim",
+        )
+    )
 
 
 def _share_column(comparison: "StrategyComparison", name: str) -> Column:
