@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from quipu.answer.text_blocks import MAX_TERM_CHARS, BlockKind, TextBlock, ends_sentence, read_blocks
+from quipu.answer.text_blocks import FENCE, MAX_TERM_CHARS, BlockKind, TextBlock, ends_sentence, read_blocks
 from quipu.model.answer import Citation
 from quipu.model.graph import Chunk
 
@@ -158,3 +158,19 @@ def is_entry(content: str) -> bool:
     term, _, explanation = content.partition("\n")
     begins = bool(explanation) and not explanation.lstrip()[:1].islower()  # else a sentence goes on in the next line
     return begins and len(term) <= MAX_TERM_CHARS and not ends_sentence(term.removesuffix("..."))
+
+
+def open_fence(text: str, blocks: Sequence[TextBlock], place: int) -> str:
+    """Return the line that opens the fenced code in which a character stands; "" if it is in none, or at its end.
+
+    Of code that begins in an earlier chunk, only the closing fence is in the text: a block of noise.
+    """
+    for block in blocks:
+        fence = FENCE.match(text, block.start, block.end)
+        if fence is None or block.end < place:
+            continue
+        if block.kind is BlockKind.NOISE and not fence[2]:
+            return fence[1] if place <= block.start else ""
+        is_closed = place == block.end and text[: block.end].endswith(fence[1])
+        return fence[0].strip() if block.start < place and not is_closed else ""
+    return ""

@@ -271,11 +271,15 @@ _NOUNS = (
     r"|директива|функция|переменная|сигнал|ошибка|选项|参数|命令|指令|函数|变量|信号|错误)"
 )
 _NOUN = re.compile(_NOUNS, re.IGNORECASE)
-_BEFORE_TERM = r"[\s\W]*(?:(?:the|an?|in|this|so-called|concept of|term|термин|понятие)\s+)*[*_`\"'«“「:]*"
+_BEFORE_TERM = (
+    r"[\s\W]*(?:in \w+(?: \w+){0,2},\s+)?(?:(?:the|an?|in|this|so-called|concept of|term|термин|понятие)\s+)*"
+    r"[*_`\"'«“「:]*"
+)
 _DEFINES = (
     r"(?:\s*[(（][^)）]{1,80}[)）])?[*_`'\"»”」]*\s*"
     r"(?:(?:,[^,.]{1,60},\s*)?(?:(?:is|was) (?:an?|the|one|any|used|what|where|when|how|short|simply)"
-    r"|are|means?|stands? for|refers? to|denotes?|consists? of|provides?|lets?|allows?|enables?|helps?|aims? to)\b"
+    r"|are|means?|stands? for|refers? to|represents?|describes?|denotes?|consists? of|provides?|lets?|allows?|enables?"
+    r"|helps?|aims? to)\b"
     r"|[—–:：]|-\s|\|\s*[^\W\d_]{2}|(?:\w+ )?(?:—|–|это\b|является|называ\w+|означает|представляет)"
     r"|[，,]?(?:是|指|即|表示|为|就是|主要))"
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from quipu.answer.list_quotes import best_list
-from quipu.answer.passage_text import PassageText, Span, is_entry, read_passage
+from quipu.answer.passage_text import PassageText, Span, is_entry, open_fence, read_passage
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart
 from quipu.answer.sentence_scores import (
     WEIGHTS,
@@ -26,7 +26,7 @@ from quipu.answer.sentence_scores import (
     sentence_bounds,
 )
 from quipu.answer.tables import rule_below
-from quipu.answer.text_blocks import BlockKind, TextBlock, block_below, ends_sentence, open_fence
+from quipu.answer.text_blocks import BlockKind, TextBlock, block_below, ends_sentence
 from quipu.model.graph import Chunk
 
 MAX_LEAD_CHARS = 200

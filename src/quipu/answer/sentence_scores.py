@@ -35,6 +35,8 @@ _CAPITALISED = re.compile(r"(?<=[^.!?…»\s*>#] )[\"'«“(`*]*([A-ZА-ЯЁ][^\
 _FIRST_WORD = re.compile(r"[\W_]*([A-ZА-ЯЁ][^\W\d_]+)(?: [A-ZА-ЯЁ][^\W\d_]+)*")
 _DEFAULT = re.compile(r"\bdefaults?\b|\bout of the box\b|по умолчанию|默认|缺省", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"(?<![\w-])(?:\w+_\w+|--?[A-Za-z][\w-]*|[A-Za-z]*[a-z][A-Z]\w+)")
+_CAPITALS = re.compile(r"\b[A-Z][A-Z0-9]{2,}\b")
+_HEADING_END = re.compile(r"[`*_]*(?:[\s(=<\[].*)?$", re.DOTALL)  # after the name of a setting
 _CODE = re.compile(
     r"(?<!\w)(?:[A-Za-z0-9]+(?:[_./:]+[A-Za-z0-9]+)+|[A-Za-z]+-?\d[\w.-]*\w|[a-z]+[A-Z]\w+|-{1,2}[a-z][\w-]*)"
 )
@@ -83,6 +85,7 @@ class WordFinder:
         codes = [code.casefold() for code in _CODE.findall(text)]
         self.terms = tuple(dict.fromkeys([*terms, *codes]))
         self.codes = frozenset(codes)
+        self.headings = frozenset([*codes, *map(str.casefold, _CAPITALS.findall(text))])
         stems = sorted(
             (term for term in self.terms if term not in codes and not is_unspaced(term[0])),
             key=lambda term: (-len(term), term),
@@ -268,18 +271,17 @@ class _MatchedText:
     def between(self, start: int, end: int) -> frozenset[str]:
         return frozenset(self._terms[bisect_left(self._starts, start) : bisect_left(self._starts, end)])
 
-    def is_of(self, index: int, codes: frozenset[str]) -> bool:
-        """Return whether the heading above a block is one of these codes, as that of a setting, and nothing else."""
+    def is_of(self, index: int, names: frozenset[str]) -> bool:
+        """Return whether the heading above a block is one of these names: "`max_size`", "Shop.max_size (integer)"."""
         place = self.blocks[index].heading
         heading = self.text[self.blocks[place].start : self.blocks[place].end] if place >= 0 else self._heading
-        return heading.strip("#*`_ ").casefold() in codes
+        return _HEADING_END.sub("", heading.strip("#*`_ ")).rpartition(".")[2].casefold() in names
 
     def quotable_blocks(self, *, asks_for_licence: bool) -> Iterator[int]:
         """Yield the indexes of the blocks of the passage itself that may be quoted."""
         unquotable = (BlockKind.NOISE,) if asks_for_licence else (BlockKind.NOISE, BlockKind.LICENCE)
         for index, block in enumerate(self.blocks):
-            is_inside = block.start < self.passage.last and block.end > self.passage.first
-            if is_inside and block.kind not in unquotable:
+            if block.kind not in unquotable and block.start < self.passage.last and block.end > self.passage.first:
                 yield index
 
 
@@ -291,7 +293,7 @@ class _Scorer:
         weight_by_term = {term: PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in finder.terms}
         total = sum(weight_by_term.values())
         self._share_by_term = {term: weight / total for term, weight in weight_by_term.items()}
-        self._terms_of_codes = finder.terms_in(" ".join(sorted(finder.codes)))
+        self._terms_of_headings = finder.terms_in(" ".join(sorted(finder.headings)))
         self._term = frozenset(content_terms_of(part.term))
         self._definition = TermDefinition(part)
 
@@ -319,25 +321,24 @@ class _Scorer:
         lead = text.blocks[index].lead
         around = text.terms_of_block[index] | (text.terms_of_block[lead] if lead >= 0 else frozenset())
         credit_by_term = dict.fromkeys(around, self._weights.block)
-        if self._finder.codes and text.is_of(index, self._finder.codes):
-            credit_by_term |= dict.fromkeys(self._terms_of_codes, 1.0)
-        for term in text.title:
-            credit_by_term[term] = max(self._weights.title, credit_by_term.get(term, 0.0))
-        return credit_by_term
+        if self._finder.headings and text.is_of(index, self._finder.headings):
+            credit_by_term |= dict.fromkeys(self._terms_of_headings, 1.0)
+        return credit_by_term | {term: max(self._weights.title, credit_by_term.get(term, 0.0)) for term in text.title}
 
     def _form(self, text: _MatchedText, index: int, start: int, end: int) -> float:
         """Return what the form of a sentence adds to its score."""
         sentence, block = text.text[start:end], text.blocks[index]
         if self._definition:
             beginning = text.text[start : block.end] if start == block.start else sentence
-            if self._definition.matches(beginning, text.about):
+            is_of_entry = start == block.start and index <= block.heading + 2 and text.is_of(index, self._finder.codes)
+            if is_of_entry or self._definition.matches(beginning, text.about):
                 return self._weights.definition
             return self._weights.definition / 2 * (start == block.start and self._is_below_term(text, index))
         if self._kind is QuestionKind.HOW_TO:
             following = text.blocks[index + 1].kind if index + 1 < len(text.blocks) else None
             return self._weights.form * (BlockKind.CODE in (block.kind, following))
         if self._kind is QuestionKind.VALUE and _DEFAULT.search(self._part.words):
-            weight = self._weights.definition if text.is_of(index, self._finder.codes) else self._weights.form
+            weight = self._weights.definition if text.is_of(index, self._finder.headings) else self._weights.form
             return weight * (_DEFAULT.search(sentence) is not None)
         if self._part.answer_type in (AnswerType.TIME, AnswerType.NUMBER):
             return self._weights.form * offers_answer(self._part.answer_type, sentence, self._part.words)

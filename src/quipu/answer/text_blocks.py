@@ -65,7 +65,9 @@ class _TextLine:
         return len(self.text) - len(self.text.lstrip())
 
 
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w-]*)")
+FENCE = re.compile(r"\s*(`{3,}|~{3,})\s*([\w-]*)")
+_CODE_MARK = re.compile(r"[=;{}()<>\[\]]")
+_SENTENCE = re.compile(r"^[^\W\d_a-zа-яё][^\n{}()\[\];=<>$\\]{40,}[.!?:。！？：]$", re.MULTILINE)  # in no code
 _HASH_HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S|={1,5} \S.* ={1,5}$")
 _RULE = re.compile(r"\s*([=\-~^\"'`#*+_.:])\1{2,}\s*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦▪●]\s+|\(?(?:\d{1,3}|[a-zа-я])[.)）、]\s*(?=\D))")
@@ -87,7 +89,7 @@ _TAG = re.compile(
 )
 _CONTENTS = re.compile(r"^\W*\d+(?:\.\d+)+\.?\s+\S|(?:\.{4,}|(?:\. ){4,})\s*\d+$", re.MULTILINE)
 _SECTION_NUMBER = re.compile(r"\d+(?:\.\d+)+\.?\s+[^\W\d_]")
-_STARTS_OTHER = (_ITEM, _FENCE, _HASH_HEADING, ASKED)  # a paragraph ends before a line that begins so
+_STARTS_OTHER = (_ITEM, FENCE, _HASH_HEADING, ASKED)  # a paragraph ends before a line that begins so
 _DIAGRAM_LANGUAGES = frozenset(("mermaid", "plantuml", "dot", "graphviz"))
 _TEMPLATE = re.compile(
     r"\s*(?:\{%|\{\{|<!--|:\w+:(?:\s|$)|---\s*$|\.\. (?:_|toctree|contents|image|figure|include|raw|currentmodule|meta"
@@ -102,22 +104,6 @@ def read_blocks(text: str) -> list[TextBlock]:
     if not any(block.kind is BlockKind.HEADING for block in blocks):
         blocks = [_as_heading(text, blocks, place) for place in range(len(blocks))]
     return list(_linked(text, blocks))
-
-
-def open_fence(text: str, blocks: Sequence[TextBlock], place: int) -> str:
-    """Return the line that opens the fenced code in which a character stands; "" if it is in none, or at its end.
-
-    Of code that begins in an earlier chunk, only the closing fence is in the text: a block of noise.
-    """
-    for block in blocks:
-        fence = _FENCE.match(text, block.start, block.end)
-        if fence is None or block.end < place:
-            continue
-        if block.kind is BlockKind.NOISE and not fence[2]:
-            return fence[1] if place <= block.start else ""
-        is_closed = place == block.end and text[: block.end].endswith(fence[1])
-        return fence[0].strip() if block.start < place and not is_closed else ""
-    return ""
 
 
 def ends_sentence(text: str) -> bool:
@@ -151,7 +137,9 @@ def _lines(text: str) -> list[_TextLine]:
 def _raw_blocks(text: str) -> Iterator[TextBlock]:
     """Yield the blocks as the lines show them; whether a paragraph is code or noise is decided later."""
     lines = _lines(text)
-    place = 0
+    place = _n_lines_of_cut_code(lines)
+    if place:
+        yield TextBlock(start=0, end=lines[place - 1].end, kind=BlockKind.CODE)
     while place < len(lines):
         line = lines[place]
         n_lines, kind = _block_at(lines, place) if line.text else (1, None)
@@ -166,12 +154,10 @@ def _raw_blocks(text: str) -> Iterator[TextBlock]:
 def _block_at(lines: list[_TextLine], place: int) -> tuple[int, BlockKind]:
     """Return how many lines the block at a line has, and its kind."""
     line = lines[place]
-    if fence := _FENCE.match(line.text):
+    if fence := FENCE.match(line.text):
         n_lines = _n_fenced(lines, place, fence[1])
-        inside = lines[place + 1 : place + n_lines]
-        is_before_blank = not inside or not inside[0].text
-        if not fence[2] and (is_before_blank or any(_opens_code(other.text) for other in inside)):
-            return 1, BlockKind.NOISE  # it closes code that begins in an earlier chunk
+        if not fence[2] and _closes_code(lines[place + 1 : place + n_lines]):
+            return 1, BlockKind.NOISE
         return n_lines, BlockKind.NOISE if fence[2].lower() in _DIAGRAM_LANGUAGES else BlockKind.CODE
     if _HASH_HEADING.match(line.text):
         return 1, BlockKind.HEADING
@@ -186,6 +172,21 @@ def _block_at(lines: list[_TextLine], place: int) -> tuple[int, BlockKind]:
     if _is_row(line.text):
         return 1, BlockKind.NOISE if _ROW_RULE.fullmatch(line.text) else BlockKind.ROW
     return _n_lines_of_text(lines, place), BlockKind.ITEM if _ITEM.match(line.text) else BlockKind.PARAGRAPH
+
+
+def _n_lines_of_cut_code(lines: list[_TextLine]) -> int:
+    """Return how many lines stand above the fence of code that begins in an earlier chunk; 0 if none does."""
+    place = next((place for place, line in enumerate(lines) if line.text.lstrip().startswith("```")), 0)
+    fence = FENCE.fullmatch(lines[place].text)
+    above = "\n".join(line.text for line in lines[:place])
+    if fence is None or fence[2] or _SENTENCE.search(above) or not _CODE_MARK.search(above):
+        return 0
+    return place if _closes_code(lines[place + 1 : place + _n_fenced(lines, place, fence[1])]) else 0
+
+
+def _closes_code(below: list[_TextLine]) -> bool:
+    """Return whether a fence without a language ends code of an earlier chunk, by the lines to the next such fence."""
+    return not below or not below[0].text or any(_opens_code(line.text) for line in below)
 
 
 def _n_lines_of_question(lines: list[_TextLine], place: int) -> int:
@@ -204,7 +205,7 @@ def _is_row(line: str) -> bool:
 
 def _opens_code(line: str) -> bool:
     """Return whether a line opens fenced code and names its language."""
-    fence = _FENCE.fullmatch(line.rstrip())
+    fence = FENCE.fullmatch(line.rstrip())
     return fence is not None and bool(fence[2])
 
 

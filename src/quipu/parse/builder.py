@@ -14,6 +14,7 @@ SEPARATOR = " | "
 _MAX_COLUMN_NAME = 80  # characters; a longer cell is a value
 _LINES_AT_ONCE = 4_096  # joined before more are read: a string for each of a million rows takes more than the text
 _LANGUAGE = re.compile(r"[A-Za-z][\w+#-]{0,20}")
+_COMMENT = re.compile(r"^[ \t]*(?:#|//|--).*$", re.MULTILINE)
 _BACKTICKS = re.compile("`+")
 _SENTENCE_WORD = re.compile(
     r"(?<![^\s(])(?:the|a|an|of|to|and|is|are|that|this|with|it|и|в|не|на|что|с|как)(?=\s)", re.IGNORECASE
@@ -29,7 +30,8 @@ def fenced(text: str, language: str) -> str:
 
     The opening fence has a language, so that it cannot be taken for a closing one where a chunk begins inside code.
     """
-    if len(_SENTENCE_WORD.findall(text)) > _MAX_SENTENCE_WORDS * len(text):
+    bare = _COMMENT.sub("", text)  # comments of code are sentences
+    if len(_SENTENCE_WORD.findall(bare)) > _MAX_SENTENCE_WORDS * len(bare):
         return text
     fence = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
     return f"{fence}{language}\n{text}\n{fence}"

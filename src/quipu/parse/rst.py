@@ -18,9 +18,9 @@ _MAX_DEPTH = 20  # of indented blocks; deeper ones are read as code
 _OBJECT_LEVEL = 50  # heading level of a described object; sections have lower ones
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+")
 _EXPLICIT = re.compile(r"\.\.(?:\s|$)")
-_DIRECTIVE = re.compile(r"\.\. (?:\|[^|\n]{1,100}\| )?([A-Za-z][\w:+.-]{0,60})::(?:\s+(.*))?$")
-_SUBSTITUTION = re.compile(r"\.\. \|([^|\n]{1,100})\| replace::\s*(.*)$")
-_FOOTNOTE = re.compile(r"\.\. (\[[^\]\n]{1,60}\])\s+(.*)$")
+_DIRECTIVE = re.compile(r"\.\. +(?:\|[^|\n]{1,100}\| )?([A-Za-z][\w:+.-]{0,60})::(?:\s+(.*))?$")
+_SUBSTITUTION = re.compile(r"\.\. +\|([^|\n]{1,100})\| replace::\s*(.*)$")
+_FOOTNOTE = re.compile(r"\.\. +(\[[^\]\n]{1,60}\])\s+(.*)$")
 _FIELD = re.compile(r":((?!\s)[^:\n`]{1,80}):(?:\s+(.*))?$")
 _BULLET = re.compile(r"([-*+•]|(?:\d{1,4}|[A-Za-z]|#)[.)]|\((?:\d{1,4}|[A-Za-z])\))\s+(?=\S)")
 _BULLETS = "-*+•"
@@ -160,7 +160,7 @@ class _RstReader:
         end = _indented_end(lines, start + 1)
         body = _dedented(lines[start + 1 : end])
         if directive := _DIRECTIVE.match(line):
-            if not line.startswith(".. |"):
+            if not line[2:].lstrip().startswith("|"):
                 self._directive(directive[1].lower(), directive[2] or "", body, depth)
         elif footnote := _FOOTNOTE.match(line):
             self._lead = f"{footnote[1]} "

@@ -1,29 +1,46 @@
-"""Plain text: paragraphs separated by blank lines."""
+"""Plain text: paragraphs separated by blank lines. Many projects keep reStructuredText in such files."""
 
 import re
+from itertools import islice
 
 from quipu.model.document import Block, ParsedDocument, SourceDocument
 from quipu.parse.builder import check_block_count
 from quipu.parse.decode import decode, display_name
+from quipu.parse.rst import RstParser
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
 _MAX_TITLE = 100
+_DIRECTIVE = r"^\.\. +(?:[\w+.-]+:)?[\w+.-]+::(?:[ \t]|$)|^\.\. +_[^\n:]{1,100}:"  # or the target of a link
+_RST_BLOCK = re.compile(_DIRECTIVE, re.MULTILINE)
+_RST_MARKUP = re.compile(rf"{_DIRECTIVE}|(?<!\w):[a-z][\w:+.-]{{0,40}}:`[^`\n]", re.MULTILINE)
+_MIN_MARKUP = 3  # of a file that is reStructuredText
 _ADORNMENT = re.compile(r"([=~^*#+_-])\1{2,}")
 
 
 class PlainTextParser:
-    """Reads text without markup. Blank lines separate paragraphs; a short first line on its own is the title."""
+    """Reads text without markup. Blank lines separate paragraphs; a short first line on its own is the title.
+
+    A text that is reStructuredText by its markup is read as such.
+    """
 
     media_types = frozenset({"text/plain"})
 
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Return the text and its paragraphs. Raises InvalidDocument if the bytes are not text."""
         text = decode(source)
+        if _is_rst(text):
+            return RstParser().parse(source)
         check_block_count(sum(1 for _ in _BLANK_LINES.finditer(text)), display_name(source))
         return ParsedDocument(text=text, title=_title(text), blocks=tuple(_paragraphs(text)))
 
 
 PARSER = PlainTextParser()
+
+
+def _is_rst(text: str) -> bool:
+    """Return whether a text is reStructuredText: it has directives or targets, and these and roles are several."""
+    has_block = _RST_BLOCK.search(text) is not None
+    return has_block and len(list(islice(_RST_MARKUP.finditer(text), _MIN_MARKUP))) == _MIN_MARKUP
 
 
 def _paragraphs(text: str) -> list[Block]:

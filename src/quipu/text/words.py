@@ -26,10 +26,12 @@ _WORD = re.compile(rf"({_LETTERS}[+#]*(?:['’ʼ]{_LETTERS})*|[{UNSPACED}])")
 # Most texts are ASCII except for quotes and dashes. There a simpler pattern finds words, and lower case is the form.
 _PLAIN_TEXT = re.compile(r"[\x00-\x7f‘’“”–—…•\xa0]*")
 _PLAIN_WORD = re.compile(r"([A-Za-z0-9]+[+#]*(?:['’][A-Za-z0-9]+)*)")
-_CODE = re.compile(r"[-@]-?[A-Za-z][A-Za-z0-9_-]*|[A-Za-z]\w*_\w+", re.ASCII)
-# A line with nothing but a code, and perhaps its value or type: the heading of what explains it.
+_CODE = re.compile(r"[-@]-?[A-Za-z][A-Za-z0-9_-]*|(?<!\w)[A-Za-z]\w*_\w+", re.ASCII)
+# A line with nothing but a code or a name in capitals, and perhaps its value or type, is above what explains it.
+_ENTRY_TERM = re.compile(rf"{_CODE.pattern}|(?<!\w)[A-Z][A-Z0-9]{{2,}}(?!\w)", re.ASCII)
 _ENTRY = re.compile(
-    rf"^[#*`\s]*(?:(?:{_CODE.pattern})(?=[`*,\s(=<\[]|$)[`*]*(?:, ?[`*]*)?)+[ \t]*(?:[(=<\[].{{0,40}})?[ \t]*$",
+    rf"^[#*` \t]*+(?>[A-Za-z]\w*\.)*((?:(?>{_ENTRY_TERM.pattern})(?=[`*,\s(=<\[]|$)[`*]*+(?:, ?[`*]*+)?)+)"
+    r"[ \t]*+(?:[(=<\[].{0,40})?[ \t]*+$",
     re.MULTILINE | re.ASCII,
 )
 _NO_START = frozenset("-_.@+/" + string.ascii_letters + string.digits)  # characters before what is no option
@@ -257,14 +259,16 @@ def index_terms(words: Words, text: str) -> list[str]:
 
 
 def code_terms(text: str) -> list[str]:
-    """Return the options and identifiers in a text ("-a", "--all", "@x", "max_size"), those of entries twice.
+    """Return the options and identifiers in a text ("-a", "--all", "@x", "max_size"), and the terms of its entries.
 
-    An entry is a line with nothing else, above what explains it: there, "max_size" gives ":max_size", too.
+    An entry is a line with nothing else, above what explains it: "max_size" there gives ":max_size", "PATH" ":PATH".
     """
-    if "-" not in text and "@" not in text and "_" not in text:
-        return []
-    terms = [match[0] for match in _CODE.finditer(text) if text[match.start() - 1 : match.start()] not in _NO_START]
-    return terms + [f":{code[0]}" for entry in _ENTRY.finditer(text) for code in _CODE.finditer(entry[0])]
+    codes = [match[0] for match in _CODE.finditer(text) if not _is_inside(text, match.start())]
+    return codes + [f":{term[0]}" for entry in _ENTRY.finditer(text) for term in _ENTRY_TERM.finditer(entry[1])]
+
+
+def _is_inside(text: str, place: int) -> bool:
+    return text[place - 1 : place] in _NO_START
 
 
 def _words_and_pairs(words: Words) -> list[str]:
@@ -285,8 +289,8 @@ def query_terms(text: str) -> list[str]:
     two or more unspaced characters gives only its pairs.
     """
     words = split_words(text)
-    codes = code_terms(text)
-    codes += [f":{code}" for code in codes]
+    codes = [code for code in code_terms(text) if code[0] != ":"]
+    codes += [f":{term[0]}" for term in _ENTRY_TERM.finditer(text) if not _is_inside(text, term.start())]
     columns = zip(_words_and_pairs(words), words.forms, words.kinds, _continues_run(words), strict=True)
     terms = [(term, kind) for term, form, kind, continues in columns if not (continues and term == form)]
     content = [term for term, kind in terms if term not in STOP_WORDS or kind == ACRONYM]

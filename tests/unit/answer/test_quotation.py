@@ -264,6 +264,25 @@ def test_the_default_of_a_setting_is_quoted_from_the_section_with_its_name() -> 
     assert quotes[0].text.startswith("## `max_bales`\n\nDefault: 4.")
 
 
+@pytest.mark.parametrize(
+    "heading",
+    ["## `max_bales`", "## max_bales (integer)", "## Caravan.max_bales", "## max_bales=N", "max_bales\n---------"],
+)
+def test_what_a_setting_does_is_quoted_from_the_paragraphs_below_its_name(heading: str) -> None:
+    advice = "Set max_bales with care. What max_bales does to a camel, max_bales does to a horse."
+    manual = f"# Settings\n\n{FILLER}\n\n{heading}\n\nDefault: 4.\n\nA camel carries no more than this.\n\n{FILLER}"
+    quotes = _quotes("What does max_bales do?", passage_text(advice), passage_text(manual, score=0.9))
+    assert "carries no more than this" in quotes[0].text
+
+
+@pytest.mark.parametrize(
+    "sentence", ["In trade, a bale is a bundle of goods.", "A bale represents what a camel carries."]
+)
+def test_a_definition_may_name_its_field_or_say_what_the_term_represents(sentence: str) -> None:
+    mentions = passage_text(f"A bale came. {FILLER}\n\nThe bale fell, and that bale was lost.")
+    assert sentence in _quotes("What is a bale?", mentions, passage_text(f"{FILLER}\n\n{sentence}", score=0.9))[0].text
+
+
 def test_a_definition_is_found_behind_many_sentences_with_the_term() -> None:
     mentions = [passage_text("\n\n".join(f"{FILLER} Here came camel number {n}." for n in range(40)))] * 3
     definition = passage_text(f"{FILLER}\n\nA camel is an animal that stores fat in its hump.", score=0.8)

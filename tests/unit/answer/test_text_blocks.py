@@ -76,6 +76,13 @@ def test_text_with_tags_or_placeholders_is_no_noise() -> None:
     assert _kinds("branch <branchname> [<stash>]::")[0][0] != "noise"
 
 
+def test_lines_above_a_fence_that_closes_code_of_an_earlier_chunk_are_code() -> None:
+    cut = "    load(camel)\n\n# Camels come first\n```\n\nThen run:\n\n```text\nride\n```"
+    assert [kind for kind, _ in _kinds(cut)] == ["code", "noise", "paragraph", "code"]
+    whole = "# Camels\n\nLoad them.\n\n```\n\nload(camel)\n```"
+    assert _kinds(whole)[0][0] == "heading"
+
+
 def test_a_sentence_with_links_is_no_noise() -> None:
     links = "Use [the gate](https://example.org/a-long-address/of-the-gate). Once you\n[have it](https://example.org/another)"
     assert _kinds(f"{links}, add this:")[0][0] == "paragraph"

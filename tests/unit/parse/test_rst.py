@@ -226,3 +226,17 @@ def test_a_mark_of_a_setting_above_its_section_is_no_heading() -> None:
     assert texts(parsed) == ["max_size", "Default: 4."]
     described = rst(".. setting:: max_size", "", "   Default: 4.")
     assert texts(described) == ["max_size", "Default: 4."]
+
+
+def test_a_directive_may_stand_after_several_spaces() -> None:
+    assert texts(rst("..  code:: shell", "", "    ls", "", "..  note::", "", "    Look.")) == [
+        "```shell\nls\n```",
+        "Note: Look.",
+    ]
+
+
+def test_code_with_comments_is_no_text() -> None:
+    commented = rst("::", "", "    # This asks the index for all of the entities that it has.", "    kb.entities()")
+    assert texts(commented)[0].startswith("```text\n# This asks")
+    sentences = rst("::", "", "    This is the text of a letter that is in the archive of the town.")
+    assert not texts(sentences)[0].startswith("```")

@@ -44,3 +44,10 @@ def test_another_first_line_is_no_title(text: str) -> None:
 def test_an_underlined_first_line_is_the_title() -> None:
     assert read("road-work(1)\n============\n\nNAME\n----\n").title == "road-work(1)"
     assert read("*****\nRoads\n*****\nText.").title == "Roads"
+
+
+def test_restructuredtext_in_a_text_file_is_read_as_such() -> None:
+    markup = ".. _roads:\n\nRoads\n=====\n\nSee :doc:`/west` and :ref:`salt`.\n\n.. note::\n\n   They led west."
+    assert read(markup).text == "Roads\n\nSee west and salt.\n\nNote: They led west."
+    prose = "Roads\n=====\n\n.. and so on. Say :ref:`salt` for salt, or :doc:`west`."
+    assert read(prose).text == prose
