@@ -16,7 +16,7 @@ from functools import lru_cache
 from quipu.answer.passage_text import PassageText, Span
 from quipu.answer.question_kind import QuestionKind, QuestionPart, TermDefinition
 from quipu.answer.text_blocks import BlockKind, TextBlock
-from quipu.text.questions import AnswerType, base_form, irregular_forms, is_licence, offers_answer
+from quipu.text.questions import AnswerType, base_form, irregular_forms, is_licence, is_licence_section, offers_answer
 from quipu.text.sentences import sentence_spans
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS, content_terms_of, fold_accents, stem
@@ -86,11 +86,9 @@ class WordFinder:
         self.terms = tuple(dict.fromkeys([*terms, *codes]))
         self.codes = frozenset(codes)
         self.headings = frozenset([*codes, *map(str.casefold, _CAPITALS.findall(text))])
-        stems = sorted(
-            (term for term in self.terms if term not in codes and not is_unspaced(term[0])),
-            key=lambda term: (-len(term), term),
-        )
-        pairs = [term for term in self.terms if term not in codes and is_unspaced(term[0])]
+        words = [term for term in self.terms if term not in codes]
+        stems = sorted((word for word in words if not is_unspaced(word[0])), key=lambda word: (-len(word), word))
+        pairs = [word for word in words if is_unspaced(word[0])]
         irregular = [form for term in stems for form in irregular_forms(term)]
         self._stems = _alternatives(r"(?<![^\W_])({})[^\W_]*", [*irregular, *stems])
         self._verbatim = _alternatives(r"(?=({}))", [*pairs, *dict.fromkeys(codes)])
@@ -248,6 +246,7 @@ def score_sentences(
     bounds = [
         (scorer.block_bound(text, index), place, index)
         for place, text in enumerate(texts)
+        if not is_licence_section(text.passage.chunk.headings, part.words)
         for index in text.quotable_blocks(asks_for_licence=is_licence(part.words))
     ]
     best = sorted(bounds, key=lambda bound: (-round(bound[0], 6), bound[1], bound[2]))[:MAX_BLOCKS]

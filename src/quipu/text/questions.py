@@ -112,6 +112,14 @@ _LICENCE = re.compile(
     re.IGNORECASE,
 )
 
+_LICENCE_SECTION = re.compile(
+    r"\b(?:GNU|MIT|BSD|Apache|Creative Commons|Free Documentation|General Public|Open Font|End.User)\b.{0,40}"
+    r"\bLicen[cs]e\b"
+    r"|^[\W\d]*(?:Licen[cs](?:e|ing)|Copying|Copyright(?: notice)?|Лицензия|Авторские права|许可证|版权)\W*$",
+    re.IGNORECASE,
+)
+_NAMES_LICENCE = re.compile(r"licen[cs]|copyright|лиценз|авторск|许可|版权", re.IGNORECASE)
+
 _MONTHS = (
     "january|february|march|april|june|july|august|september|october|november|december|"
     "января|февраля|марта|апреля|июня|июля|августа|сентября|октября|ноября|декабря"
@@ -135,6 +143,11 @@ def is_licence(text: str) -> bool:
     """Return whether a text is about copyright or the terms of a licence."""
     lowered = text.lower()
     return any(word in lowered for word in _LICENCE_WORDS) and _LICENCE.search(text) is not None
+
+
+def is_licence_section(headings: Iterable[str], question: str) -> bool:
+    """Return whether a text below these headings is a licence, and not what a question is about."""
+    return any(map(_LICENCE_SECTION.search, headings)) and not _NAMES_LICENCE.search(question)
 
 
 def find_literal(question: str) -> str:

@@ -283,6 +283,16 @@ def test_a_definition_may_name_its_field_or_say_what_the_term_represents(sentenc
     assert sentence in _quotes("What is a bale?", mentions, passage_text(f"{FILLER}\n\n{sentence}", score=0.9))[0].text
 
 
+@pytest.mark.parametrize(
+    ("question", "n_quotes"), [("What is a cover text?", 0), ("Which licence has a cover text?", 1)]
+)
+def test_the_text_of_a_licence_is_quoted_only_for_a_question_about_one(question: str, n_quotes: int) -> None:
+    text = "A cover text is a passage of text on the cover. It belongs to the licence."
+    passage = passage_text(text, headings=("Camels", "Appendix A. GNU Free Documentation License"))
+    assert len(_quotes(question, passage)) == n_quotes
+    assert _quotes("What is a cover text?", passage_text(text, headings=("Covers", "Driver License")))
+
+
 def test_a_definition_is_found_behind_many_sentences_with_the_term() -> None:
     mentions = [passage_text("\n\n".join(f"{FILLER} Here came camel number {n}." for n in range(40)))] * 3
     definition = passage_text(f"{FILLER}\n\nA camel is an animal that stores fat in its hump.", score=0.8)
