@@ -12,7 +12,13 @@ from itertools import pairwise
 from quipu.answer.text_blocks import FENCE, MAX_TERM_CHARS, BlockKind, TextBlock, ends_sentence, read_blocks
 from quipu.model.answer import Citation
 from quipu.model.graph import Chunk
+from quipu.text.unicode import is_unspaced
+from quipu.text.words import STOP_WORDS
 
+PROSE_STOP_SHARE = 0.25  # of the words of a text that is all sentences
+_CJK_PUNCTUATION = "，。；？！"  # sentences have it, lists of names do not
+FUNCTION_CHARACTERS = re.compile("[的了是在和与有被于这那几谁吗呢哪何么多少怎样为用把将就也都从到对又会能]")
+_WORD = re.compile(r"[^\W\d_]+")
 MAX_NEIGHBOUR_CHARS = 600  # of each neighbour: more than a quote has
 
 Place = tuple[str, int]  # a document's id and the ordinal of a chunk in it
@@ -174,3 +180,20 @@ def open_fence(text: str, blocks: Sequence[TextBlock], place: int) -> str:
         is_closed = place == block.end and text[: block.end].endswith(fence[1])
         return fence[0].strip() if block.start < place and not is_closed else ""
     return ""
+
+
+def prose_share(text: str) -> float:
+    """Return how much a text reads like sentences, from 0 to 1: by its share of stop words.
+
+    Indexes, lists of links, names and program code have hardly any. In unspaced scripts punctuation counts, too.
+    """
+    n_words = n_stop = 0
+    n_stop += 2 * sum(map(text.count, _CJK_PUNCTUATION))
+    for word in _WORD.findall(text):
+        if is_unspaced(word[0]):
+            n_words += len(word)
+            n_stop += 2 * len(FUNCTION_CHARACTERS.findall(word))  # a word has about two characters
+        else:
+            n_words += 1
+            n_stop += word.casefold() in STOP_WORDS
+    return min(1.0, n_stop / (PROSE_STOP_SHARE * max(1, n_words)))

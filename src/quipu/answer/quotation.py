@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from quipu.answer.list_quotes import best_list
-from quipu.answer.passage_text import PassageText, Span, is_entry, open_fence, read_passage
+from quipu.answer.passage_text import PassageText, Span, is_entry, open_fence, prose_share, read_passage
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart
 from quipu.answer.sentence_scores import (
     WEIGHTS,
@@ -21,7 +21,6 @@ from quipu.answer.sentence_scores import (
     WordFinder,
     bm25,
     held_words,
-    prose_share,
     score_sentences,
     sentence_bounds,
 )

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
-from quipu.answer.passage_text import PassageText, Span
+from quipu.answer.passage_text import FUNCTION_CHARACTERS, PassageText, Span
 from quipu.answer.question_kind import QuestionKind, QuestionPart, TermDefinition
 from quipu.answer.text_blocks import BlockKind, TextBlock
 from quipu.text.questions import AnswerType, base_form, irregular_forms, is_licence, is_licence_section, offers_answer
@@ -25,12 +26,9 @@ LIGHT_WORD_WEIGHT = 0.5  # in the share of words that a quote holds
 PAIR_WEIGHT = 0.5  # of a pair of characters: a word of n characters has n - 1 pairs
 MAX_SENTENCE_CHARS = 280  # a longer sentence is scored in pieces
 K1, B = 1.2, 0.75  # of BM25
-PROSE_STOP_SHARE = 0.25  # of the words of a text that is all sentences
 MAX_BLOCKS = 60  # that may hold the best sentence: only their sentences are scored
 _WORD = re.compile(r"[^\W\d_]+")
 _PIECE = re.compile(r".{1,240}(?:[\s,;，；、。|]|$)|.{1,240}", re.DOTALL)
-_CJK_PUNCTUATION = "，。；？！"  # sentences have it, lists of names do not
-_FUNCTION_CHARACTERS = re.compile("[的了是在和与有被于这那几谁吗呢哪何么多少怎样为用把将就也都从到对又会能]")
 _CAPITALISED = re.compile(r"(?<=[^.!?…»\s*>#] )[\"'«“(`*]*([A-ZА-ЯЁ][^\W\d_]{2,})")
 _FIRST_WORD = re.compile(r"[\W_]*([A-ZА-ЯЁ][^\W\d_]+)(?: [A-ZА-ЯЁ][^\W\d_]+)*")
 _DEFAULT = re.compile(r"\bdefaults?\b|\bout of the box\b|по умолчанию|默认|缺省", re.IGNORECASE)
@@ -81,7 +79,7 @@ class WordFinder:
     def __init__(self, part: QuestionPart) -> None:
         text = f"{part.words} {part.term}"
         regular = _WORD.sub(lambda match: base_form(match[0].lower()), text)
-        terms = [term for term in content_terms_of(regular) if not _FUNCTION_CHARACTERS.search(term)]
+        terms = [term for term in content_terms_of(regular) if not FUNCTION_CHARACTERS.search(term)]
         codes = [code.casefold() for code in _CODE.findall(text)]
         self.terms = tuple(dict.fromkeys([*terms, *codes]))
         self.codes = frozenset(codes)
@@ -91,6 +89,9 @@ class WordFinder:
         pairs = [word for word in words if is_unspaced(word[0])]
         irregular = [form for term in stems for form in irregular_forms(term)]
         self._stems = _alternatives(r"(?<![^\W_])({})[^\W_]*", [*irregular, *stems])
+        plain = [word for word in _WORD.findall(text.lower()) if word not in STOP_WORDS and word.isascii()]
+        self._pairs = {"".join(pair): [stem(base_form(word)) for word in pair] for pair in pairwise(plain)}
+        self._joined = _alternatives(r"(?<![a-z])({})(?![a-z])", [*self._pairs])  # "createsuperuser"
         self._verbatim = _alternatives(r"(?=({}))", [*pairs, *dict.fromkeys(codes)])
 
     def find(self, text: str) -> list[tuple[int, str]]:
@@ -102,10 +103,11 @@ class WordFinder:
                 word = match.group()
                 if word not in STOP_WORDS and (term := stem(base_form(word))) in self.terms:
                     places.append((match.start(), term))
-        if self._verbatim:
-            places += [(match.start(), match[1]) for match in self._verbatim.finditer(folded)]
-            places.sort()
-        return places
+        for match in self._joined.finditer(folded) if self._joined else ():
+            places += [(match.start(), term) for term in self._pairs[match[1]] if term in self.terms]
+        for match in self._verbatim.finditer(folded) if self._verbatim else ():
+            places.append((match.start(), match[1]))
+        return sorted(places)
 
     def terms_in(self, text: str) -> frozenset[str]:
         """Return the words of the question that a text holds."""
@@ -198,23 +200,6 @@ def bm25(finder: WordFinder, text: str, n_chars: int) -> float:
     counts = Counter(term for _, term in finder.find(text))
     norm = K1 * (1 - B + B * len(text) / n_chars)
     return sum(count * (K1 + 1) / (count + norm) for _, count in sorted(counts.items()))
-
-
-def prose_share(text: str) -> float:
-    """Return how much a text reads like sentences, from 0 to 1: by its share of stop words.
-
-    Indexes, lists of links, names and program code have hardly any. In unspaced scripts punctuation counts, too.
-    """
-    n_words = n_stop = 0
-    n_stop += 2 * sum(map(text.count, _CJK_PUNCTUATION))
-    for word in _WORD.findall(text):
-        if is_unspaced(word[0]):
-            n_words += len(word)
-            n_stop += 2 * len(_FUNCTION_CHARACTERS.findall(word))  # a word has about two characters
-        else:
-            n_words += 1
-            n_stop += word.casefold() in STOP_WORDS
-    return min(1.0, n_stop / (PROSE_STOP_SHARE * max(1, n_words)))
 
 
 def _alternatives(pattern: str, terms: Sequence[str]) -> re.Pattern[str] | None:

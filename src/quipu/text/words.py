@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple, overload
 
 from quipu.text.unicode import MARKS, UNSPACED, is_unspaced
@@ -286,7 +286,8 @@ def query_terms(text: str) -> list[str]:
     """Return the distinct terms of a question in order of appearance, without stop words if any other term is left.
 
     Stop words would together weigh more than one rare word in a small index. An acronym ("IT", "WHO") is none. A run of
-    two or more unspaced characters gives only its pairs.
+    two or more unspaced characters gives only its pairs. Two words may be one in a text: "create superuser" gives
+    "createsuperuser" as well.
     """
     words = split_words(text)
     codes = [code for code in code_terms(text) if code[0] != ":"]
@@ -294,6 +295,9 @@ def query_terms(text: str) -> list[str]:
     columns = zip(_words_and_pairs(words), words.forms, words.kinds, _continues_run(words), strict=True)
     terms = [(term, kind) for term, form, kind, continues in columns if not (continues and term == form)]
     content = [term for term, kind in terms if term not in STOP_WORDS or kind == ACRONYM]
+    codes += [
+        first + second for first, second in pairwise(dict.fromkeys(content)) if first.isascii() and second.isascii()
+    ]
     return list(dict.fromkeys([*map(russian_stem, content or ([] if codes else [t for t, _ in terms])), *codes]))
 
 

@@ -293,6 +293,11 @@ def test_the_text_of_a_licence_is_quoted_only_for_a_question_about_one(question:
     assert _quotes("What is a cover text?", passage_text(text, headings=("Covers", "Driver License")))
 
 
+def test_two_words_of_a_question_may_be_one_in_the_text() -> None:
+    text = f"The caravan has its own user. {FILLER}\n\nRun `createsuperuser` to make one.\n\n{FILLER}"
+    assert "createsuperuser" in _quotes("How do I create a superuser?", passage_text(text))[0].text
+
+
 def test_a_definition_is_found_behind_many_sentences_with_the_term() -> None:
     mentions = [passage_text("\n\n".join(f"{FILLER} Here came camel number {n}." for n in range(40)))] * 3
     definition = passage_text(f"{FILLER}\n\nA camel is an animal that stores fat in its hump.", score=0.8)
