@@ -58,7 +58,7 @@ FORMATS: tuple[Format, ...] = (
         module="text",
         is_text=True,
         types=(("text/plain", (".txt", ".text", ".log")),),
-        keeps="paragraphs; a first line that stands alone is the title",
+        keeps="paragraphs; a first line that stands alone is the title; reStructuredText in a text file as such",
     ),
     Format(
         name="Markdown",
