@@ -26,6 +26,7 @@ LIGHT_WORD_WEIGHT = 0.5  # in the share of words that a quote holds
 PAIR_WEIGHT = 0.5  # of a pair of characters: a word of n characters has n - 1 pairs
 MAX_SENTENCE_CHARS = 280  # a longer sentence is scored in pieces
 K1, B = 1.2, 0.75  # of BM25
+EXPLAINING_BLOCKS = 2  # below the heading of a section that explains an option or identifier
 MAX_BLOCKS = 60  # that may hold the best sentence: only their sentences are scored
 _WORD = re.compile(r"[^\W\d_]+")
 _PIECE = re.compile(r".{1,240}(?:[\s,;，；、。|]|$)|.{1,240}", re.DOTALL)
@@ -74,7 +75,11 @@ class ScoredSentence:
 
 
 class WordFinder:
-    """Finds the words of a question in texts, in any of their forms: by their stems, pairs of characters, and codes."""
+    """Finds the words of a question in texts, in any of their forms: by their stems, pairs of characters, and codes.
+
+    `codes` are its options and identifiers. `section_names` are these and its names in capitals, in lower case: a
+    section with one of them as its heading explains it.
+    """
 
     def __init__(self, part: QuestionPart) -> None:
         text = f"{part.words} {part.term}"
@@ -83,7 +88,7 @@ class WordFinder:
         codes = [code.casefold() for code in _CODE.findall(text)]
         self.terms = tuple(dict.fromkeys([*terms, *codes]))
         self.codes = frozenset(codes)
-        self.headings = frozenset([*codes, *map(str.casefold, _CAPITALS.findall(text))])
+        self.section_names = frozenset([*codes, *map(str.casefold, _CAPITALS.findall(text))])
         words = [term for term in self.terms if term not in codes]
         stems = sorted((word for word in words if not is_unspaced(word[0])), key=lambda word: (-len(word), word))
         pairs = [word for word in words if is_unspaced(word[0])]
@@ -255,7 +260,7 @@ class _MatchedText:
     def between(self, start: int, end: int) -> frozenset[str]:
         return frozenset(self._terms[bisect_left(self._starts, start) : bisect_left(self._starts, end)])
 
-    def is_of(self, index: int, names: frozenset[str]) -> bool:
+    def is_in_section(self, index: int, names: frozenset[str]) -> bool:
         """Return whether the heading above a block is one of these names: "`max_size`", "Shop.max_size (integer)"."""
         place = self.blocks[index].heading
         heading = self.text[self.blocks[place].start : self.blocks[place].end] if place >= 0 else self._heading
@@ -277,7 +282,7 @@ class _Scorer:
         weight_by_term = {term: PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in finder.terms}
         total = sum(weight_by_term.values())
         self._share_by_term = {term: weight / total for term, weight in weight_by_term.items()}
-        self._terms_of_headings = finder.terms_in(" ".join(sorted(finder.headings)))
+        self._terms_of_section_names = finder.terms_in(" ".join(sorted(finder.section_names)))
         self._term = frozenset(content_terms_of(part.term))
         self._definition = TermDefinition(part)
 
@@ -305,8 +310,8 @@ class _Scorer:
         lead = text.blocks[index].lead
         around = text.terms_of_block[index] | (text.terms_of_block[lead] if lead >= 0 else frozenset())
         credit_by_term = dict.fromkeys(around, self._weights.block)
-        if self._finder.headings and text.is_of(index, self._finder.headings):
-            credit_by_term |= dict.fromkeys(self._terms_of_headings, 1.0)
+        if self._finder.section_names and text.is_in_section(index, self._finder.section_names):
+            credit_by_term |= dict.fromkeys(self._terms_of_section_names, 1.0)
         return credit_by_term | {term: max(self._weights.title, credit_by_term.get(term, 0.0)) for term in text.title}
 
     def _form(self, text: _MatchedText, index: int, start: int, end: int) -> float:
@@ -314,15 +319,17 @@ class _Scorer:
         sentence, block = text.text[start:end], text.blocks[index]
         if self._definition:
             beginning = text.text[start : block.end] if start == block.start else sentence
-            is_of_entry = start == block.start and index <= block.heading + 2 and text.is_of(index, self._finder.codes)
-            if is_of_entry or self._definition.matches(beginning, text.about):
+            begins = start == block.start and index <= block.heading + EXPLAINING_BLOCKS
+            explains = begins and text.is_in_section(index, self._finder.codes)
+            if explains or self._definition.matches(beginning, text.about):
                 return self._weights.definition
             return self._weights.definition / 2 * (start == block.start and self._is_below_term(text, index))
         if self._kind is QuestionKind.HOW_TO:
             following = text.blocks[index + 1].kind if index + 1 < len(text.blocks) else None
             return self._weights.form * (BlockKind.CODE in (block.kind, following))
         if self._kind is QuestionKind.VALUE and _DEFAULT.search(self._part.words):
-            weight = self._weights.definition if text.is_of(index, self._finder.headings) else self._weights.form
+            is_setting = text.is_in_section(index, self._finder.section_names)
+            weight = self._weights.definition if is_setting else self._weights.form
             return weight * (_DEFAULT.search(sentence) is not None)
         if self._part.answer_type in (AnswerType.TIME, AnswerType.NUMBER):
             return self._weights.form * offers_answer(self._part.answer_type, sentence, self._part.words)

@@ -85,7 +85,7 @@ class DocumentBuilder:
         self._add(text.strip("\n"), kind, self.path.above(), page=page, header=normalise(header))
 
     def add_code(self, text: str, language: str = "") -> None:
-        """Add code, or other preformatted text, under the open headings; a `language` that is no word is left out."""
+        """Add code, or other preformatted text, under the open headings; without a `language`, it is "text"."""
         language = language.lower() if _LANGUAGE.fullmatch(language) else "text"
         self.add(fenced(text, language) if text.strip() else "", "code")
 

@@ -9,6 +9,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium
 
 from quipu.parse.pdf_tables import (
+    PAPER,
     PdfRule,
     PdfTable,
     PdfWord,
@@ -23,12 +24,10 @@ MAX_RULES = 600  # of a page, after those that continue one another are one: a d
 MAX_CELLS = 20_000
 _NEAR = 3.0  # points: lines this close touch or coincide
 _SHARED_LINES = 4  # of two cells side by side: these cells hold several rows of a table without inner lines
-
 _MAX_PATHS = 5_000  # of a page: a drawing has more
 _MAX_SEGMENTS = 20_000
 _THIN = 3.0  # points: a filled area this thin is a line
 _MIN_RULE = 6.0  # points
-_PAPER = 0.95  # of the width and height of a page: an area this large is its background
 
 _Cell = tuple[int, int]  # row and column
 
@@ -82,7 +81,7 @@ def _path_rules(path: pdfium.FPDF_PAGEOBJECT, paper: tuple[float, float]) -> Ite
         return
     left, bottom, right, top = (edge.value for edge in edges)
     width, height = right - left, top - bottom
-    if width > _PAPER * paper[0] and height > _PAPER * paper[1]:
+    if width > PAPER * paper[0] and height > PAPER * paper[1]:
         return
     if min(width, height) <= _THIN:
         corners = [(left, (bottom + top) / 2), (right, (bottom + top) / 2)]

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from quipu.parse.pdf_tables import PAPER
+
 RawPicture = tuple[str, int]  # PNG in base64, number of lines before it
 _Line = tuple[str, float, float, float, float, float]
 _Box = tuple[float, float, float, float]  # left, bottom, right, top
@@ -27,7 +29,6 @@ _MIN_SCAN = 0.3  # of the area of a page: a smaller picture is no scan of it
 _NONSENSE = re.compile("[\ufffd\ue000-\uf8ff\x01\x03-\x08\x0e-\x1f]")  # no characters, or those of one font only
 _MAX_NONSENSE = 0.2  # of the characters of a page
 _MAX_PARTS = 5_000  # of a page that are looked at for a scan
-_PAPER = 0.95  # of the width and height of a page: an area this large is its background
 
 
 class PictureRenderer:
@@ -140,11 +141,7 @@ def picture_boxes(page: pypdfium2.PdfPage) -> list[_Box]:
         ):
             left, bottom, right, top = (edge.value for edge in edges)
             box = (max(0.0, left), max(0.0, bottom), min(width, right), min(height, top))
-            if (
-                box[0] < box[2]
-                and box[1] < box[3]
-                and (right - left < _PAPER * width or top - bottom < _PAPER * height)
-            ):
+            if box[0] < box[2] and box[1] < box[3] and (right - left < PAPER * width or top - bottom < PAPER * height):
                 boxes.append(box)
     while len(merged := _merge_touching(boxes)) < len(boxes):
         boxes = merged

@@ -154,10 +154,10 @@ def _page_lines(page: pypdfium2.PdfTextPage) -> Iterator[tuple[RawLine, list[Pdf
     for match in _LINE.finditer(_text(page)):
         if match[0].strip(_BLANK):
             text, start = match[0], match.start()
-            first = start + len(text) - len(text.lstrip(_BLANK))
-            baselines = _baseline(page, first), _baseline(page, start + len(text.rstrip(_BLANK)) - 1)
+            ends = start + len(text) - len(text.lstrip(_BLANK)), start + len(text.rstrip(_BLANK)) - 1
+            baselines = _baseline(page, ends[0]), _baseline(page, ends[1])
             text = _with_superscripts(page, text, start, baselines)
-            line = _line(page, text, start, baselines)
+            line = _line(page, text, ends, baselines)
             words = _words(page, text, start, line, place)
             place += len(words)
             yield line, words
@@ -256,9 +256,8 @@ def _is_raised(page: pypdfium2.PdfTextPage, index: int, neighbour: int) -> bool:
     return _RAISED * size <= rise <= size and _size(page, index) <= _MAX_RAISED_SIZE * size
 
 
-def _line(page: pypdfium2.PdfTextPage, text: str, start: int, baselines: tuple[float, float]) -> RawLine:
-    first = start + len(text) - len(text.lstrip(_BLANK))
-    last = start + len(text.rstrip(_BLANK)) - 1
+def _line(page: pypdfium2.PdfTextPage, text: str, ends: tuple[int, int], baselines: tuple[float, float]) -> RawLine:
+    first, last = ends
     left, right = round(page.get_charbox(first)[0], 2), round(page.get_charbox(last)[2], 2)
     size = _size(page, last)  # the first character may be a bullet in another font
     whole = _NOTE_MARK.sub(lambda mark: mark[0].replace(" ", "") + " ", _whole(text.strip()))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line
 SAME_LINE = 0.4  # font sizes: words whose baselines differ by less stand on one line
 MAX_HEADER_ROWS = 5
+PAPER = 0.95  # of the width and height of a page: an area this large is its background
 _PLACEHOLDER = r"[-–—]|\(?(?:X|NA|n/a|N/A)\)?|\*[*.]*|\.\.+|…"
 VALUE = re.compile(
     rf"[-–+(<>≤≥~±]*[$€£¥₽]?\s?\d[\d.,\s]*(?:[%)$€£¥₽‰]|\s?(?:bn|m|k|млн|тыс|万|亿)\.?)*[⁰¹²³⁴-⁹]*|{_PLACEHOLDER}",

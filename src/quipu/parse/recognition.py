@@ -121,7 +121,7 @@ class _RecognitionRun:
                 self._content,
                 max_bytes=MAX_SCAN_BYTES + 2 * len(self._content),
                 max_seconds=max_seconds,
-                on_pages=partial(self._report, len(self.pages)),
+                on_pages=partial(self._report, len(self.pages)) if self._on_pages else None,
             )
         except SandboxFailure as failure:
             self._n_seconds += max_seconds

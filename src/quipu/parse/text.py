@@ -39,8 +39,7 @@ PARSER = PlainTextParser()
 
 def _is_rst(text: str) -> bool:
     """Return whether a text is reStructuredText: it has directives or targets, and these and roles are several."""
-    has_block = _RST_BLOCK.search(text) is not None
-    return has_block and len(list(islice(_RST_MARKUP.finditer(text), _MIN_MARKUP))) == _MIN_MARKUP
+    return bool(_RST_BLOCK.search(text)) and len([*islice(_RST_MARKUP.finditer(text), _MIN_MARKUP)]) == _MIN_MARKUP
 
 
 def _paragraphs(text: str) -> list[Block]:

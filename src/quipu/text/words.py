@@ -28,9 +28,9 @@ _PLAIN_TEXT = re.compile(r"[\x00-\x7f‘’“”–—…•\xa0]*")
 _PLAIN_WORD = re.compile(r"([A-Za-z0-9]+[+#]*(?:['’][A-Za-z0-9]+)*)")
 _CODE = re.compile(r"[-@]-?[A-Za-z][A-Za-z0-9_-]*|(?<!\w)[A-Za-z]\w*_\w+", re.ASCII)
 # A line with nothing but a code or a name in capitals, and perhaps its value or type, is above what explains it.
-_ENTRY_TERM = re.compile(rf"{_CODE.pattern}|(?<!\w)[A-Z][A-Z0-9]{{2,}}(?!\w)", re.ASCII)
+_ENTRY_NAME = re.compile(rf"{_CODE.pattern}|(?<!\w)[A-Z][A-Z0-9]{{2,}}(?!\w)", re.ASCII)
 _ENTRY = re.compile(
-    rf"^[#*` \t]*+(?>[A-Za-z]\w*\.)*((?:(?>{_ENTRY_TERM.pattern})(?=[`*,\s(=<\[]|$)[`*]*+(?:, ?[`*]*+)?)+)"
+    rf"^[#*` \t]*+(?>[A-Za-z]\w*\.)*((?:(?>{_ENTRY_NAME.pattern})(?=[`*,\s(=<\[]|$)[`*]*+(?:, ?[`*]*+)?)+)"
     r"[ \t]*+(?:[(=<\[].{0,40})?[ \t]*+$",
     re.MULTILINE | re.ASCII,
 )
@@ -252,23 +252,21 @@ def index_terms(words: Words, text: str) -> list[str]:
     """Return the terms that full-text search indexes for a text with these words.
 
     A word of a spaced script is a term, a Russian one by its stem. A run of an unspaced script gives overlapping pairs
-    and then its last character, so that a search for one character finds it anywhere. Options follow all words.
+    and then its last character, so that a search for one character finds it anywhere. Options, identifiers and the
+    names of entries follow all words.
     """
     terms = _words_and_pairs(words)
-    return [*(terms if "".join(terms).isascii() else map(russian_stem, terms)), *code_terms(text)]
+    return [*(terms if "".join(terms).isascii() else map(russian_stem, terms)), *_codes(text), *_entries(text)]
 
 
-def code_terms(text: str) -> list[str]:
-    """Return the options and identifiers in a text ("-a", "--all", "@x", "max_size"), and the terms of its entries.
-
-    An entry is a line with nothing else, above what explains it: "max_size" there gives ":max_size", "PATH" ":PATH".
-    """
-    codes = [match[0] for match in _CODE.finditer(text) if not _is_inside(text, match.start())]
-    return codes + [f":{term[0]}" for entry in _ENTRY.finditer(text) for term in _ENTRY_TERM.finditer(entry[1])]
+def _codes(text: str, pattern: re.Pattern[str] = _CODE) -> list[str]:
+    """Return the options and identifiers in a text: "-a", "--all", "@x", "max_size"."""
+    return [code[0] for code in pattern.finditer(text) if text[code.start() - 1 : code.start()] not in _NO_START]
 
 
-def _is_inside(text: str, place: int) -> bool:
-    return text[place - 1 : place] in _NO_START
+def _entries(text: str) -> list[str]:
+    """Return the terms of the entries of a text: ":max_size" for a line with nothing else, above what explains it."""
+    return [f":{name[0]}" for entry in _ENTRY.finditer(text) for name in _ENTRY_NAME.finditer(entry[1])]
 
 
 def _words_and_pairs(words: Words) -> list[str]:
@@ -290,15 +288,13 @@ def query_terms(text: str) -> list[str]:
     "createsuperuser" as well.
     """
     words = split_words(text)
-    codes = [code for code in code_terms(text) if code[0] != ":"]
-    codes += [f":{term[0]}" for term in _ENTRY_TERM.finditer(text) if not _is_inside(text, term.start())]
+    codes = [*_codes(text), *(f":{name}" for name in _codes(text, _ENTRY_NAME))]
     columns = zip(_words_and_pairs(words), words.forms, words.kinds, _continues_run(words), strict=True)
     terms = [(term, kind) for term, form, kind, continues in columns if not (continues and term == form)]
     content = [term for term, kind in terms if term not in STOP_WORDS or kind == ACRONYM]
-    codes += [
-        first + second for first, second in pairwise(dict.fromkeys(content)) if first.isascii() and second.isascii()
-    ]
-    return list(dict.fromkeys([*map(russian_stem, content or ([] if codes else [t for t, _ in terms])), *codes]))
+    joined = ["".join(pair) for pair in pairwise(dict.fromkeys(content)) if "".join(pair).isascii()]
+    chosen = content or ([] if codes else [term for term, _ in terms])
+    return list(dict.fromkeys([*map(russian_stem, chosen), *codes, *joined]))
 
 
 def _continues_run(words: Words) -> list[bool]:

@@ -147,12 +147,13 @@ def recognised_by(read: Callable[[Sequence[int], int], bytes], patch: pytest.Mon
         content: bytes,
         *,
         max_seconds: int,
-        on_pages: OnPages,
+        on_pages: OnPages | None,
         **_: object,
     ) -> bytes:
         pages = [int(page) for page in str(arguments[2]).split(",")]
-        for n_done in range(1, len(pages) + 1):
-            on_pages(n_done, len(pages))
+        if on_pages:
+            for n_done in range(1, len(pages) + 1):
+                on_pages(n_done, len(pages))
         return read(pages, max_seconds)
 
     patch.setattr(recognition, "find_spec", lambda name: True)
