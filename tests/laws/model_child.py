@@ -1,7 +1,8 @@
 """Child processes of the laws with models: they add documents over the scripted server, and die where they are told to.
 
 Run as `python -m tests.laws.model_child`: a job is FOLDER, BASE_URL and POINT. At that point of its work the process
-kills itself; it is a fork, so that it begins at once. "kept-ROLE:N" is when the N-th reply to that role has been kept.
+kills itself; it is a fork, so that it begins at once. "kept-ROLE:N" is when the N-th reply to that role has been kept,
+"begun-STAGE:N" when the N-th call of that stage, a role or "embed", begins.
 With 0 for a point the job is done to its end by the process itself, which is then warm.
 """
 
@@ -70,6 +71,7 @@ class Counted(Fuse):
 
         async def watched(*args: Any, **kwargs: Any) -> Any:
             self._stage = args[1].role.value if isinstance(args[1], ChatRequest) else "embed"
+            self.pass_one(f"begun-{self._stage}")
             self.burn()
             reply = await call(*args, **kwargs)
             self.burn()
