@@ -43,6 +43,7 @@ export interface Citation {
   page: number | null;
   headings: string[];
   source: string;
+  date?: string; // the one that its document states; an answer that was saved earlier has none
   also_in?: string[]; // other documents with the same text; an answer that was saved earlier does not name them
 }
 

@@ -51,6 +51,14 @@ test("a number in brackets that a quote contains is no citation", async () => {
   await fetch(`${server.address}/api/v1/workspaces/default/documents/glazing.md`, { method: "DELETE" });
 });
 
+test("a source shows the date that its document states", async () => {
+  await addDocument(server.address, "fee.md", "---\nvalid_from: 2023-03\n---\nThe Samarkand kiln guild pays its potters 120 dinars a month.");
+  const page = await open(browser, server.address, `#/workspaces/default/ask?q=${encodeURIComponent("What does the Samarkand kiln guild pay its potters?")}`);
+  assert.equal(await page.locator(".sources li", { hasText: "fee.md" }).first().locator("time").textContent(), "2023-03");
+  assert.deepEqual(page.problems, []);
+  await fetch(`${server.address}/api/v1/workspaces/default/documents/fee.md`, { method: "DELETE" });
+});
+
 test("a quote is one source, and its number leads to what answers, not to the header of the table", async () => {
   const text = "# Kilns\n\n| kiln | city |\n|---|---|\n| Azure | Samarkand |\n| Ochre | Bukhara |\n";
   await addDocument(server.address, "kilns.md", text);

@@ -6,7 +6,7 @@ What a model writes is cleaned while it comes in.
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from quipu.answer.answer_input import AnswerDraft, AnswerInput
@@ -50,7 +50,7 @@ async def compose_answer(
     says why; with `query.may_fall_back` off the error is raised.
     """
     start = clock()
-    draft = _with_copies(await _draft(query, answer_input, llm, on_text), answer_input.copies_by_document)
+    draft = _with_dates_and_copies(await _draft(query, answer_input, llm, on_text), answer_input)
     timing = Timing(stage="answer", ms=(clock() - start) * 1000)
     return Answer(
         text=draft.text,
@@ -76,14 +76,17 @@ async def compose_answer(
     )
 
 
-def _with_copies(draft: AnswerDraft, copies_by_document: Mapping[str, tuple[str, ...]]) -> AnswerDraft:
-    """Return a draft whose citations name the other documents with the same text."""
-    if not copies_by_document:
+def _with_dates_and_copies(draft: AnswerDraft, answer_input: AnswerInput) -> AnswerDraft:
+    """Return a draft whose citations name the dates of their documents, and the other documents with the same text."""
+    dates, copies = answer_input.date_by_document, answer_input.copies_by_document
+    if not dates and not copies:
         return draft
 
     def complete(citations: Sequence[Citation]) -> tuple[Citation, ...]:
-        copies = (copies_by_document.get(citation.document_id, ()) for citation in citations)
-        return tuple(replace(citation, also_in=others) for citation, others in zip(citations, copies, strict=True))
+        return tuple(
+            replace(citation, date=dates.get(citation.document_id, ""), also_in=copies.get(citation.document_id, ()))
+            for citation in citations
+        )
 
     statements = (replace(statement, citations=complete(statement.citations)) for statement in draft.statements)
     return replace(draft, citations=complete(draft.citations), statements=tuple(statements))

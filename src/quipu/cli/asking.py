@@ -272,14 +272,15 @@ def _has_marks(answer: Answer) -> bool:
 
 
 def _sources(citations: tuple[Citation, ...]) -> Iterator[Text]:
-    """Yield a line for each cited document of each number: its title, its id and the places of its quotes."""
+    """Yield a line for each cited document of each number: its title, id and date, and the places of its quotes."""
     for (number, _), quotes in _by_source(citations).items():
         first = quotes[0]
         line = styled(f"[{number}] ", "cyan")
         line.append(one_line(first.title or first.document_id, _TITLE_CELLS))
         places = _places(quotes)
+        date = f", dated {clean(first.date)}" if first.date else ""
         copies = f"; also in {clean(', '.join(first.also_in))}" if first.also_in else ""
-        line.append(f" — {clean(first.document_id)}, chars {places}{copies}", style="dim")
+        line.append(f" — {clean(first.document_id)}{date}, chars {places}{copies}", style="dim")
         yield line
 
 

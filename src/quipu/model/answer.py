@@ -14,7 +14,8 @@ class Citation:
 
     The document's text is the parsed text: Markdown without front matter, HTML reduced to its readable text.
     `Quipu.text` returns it, `quipu show text ID` prints it. `page` is the page where the quote begins, if the format
-    has pages. `also_in` are the other documents with the same whole text.
+    has pages. `date` is the one that the document states, `valid_from` or `date` in its metadata, "" for none.
+    `also_in` are the other documents with the same whole text.
     """
 
     number: int
@@ -27,13 +28,15 @@ class Citation:
     page: int | None = None
     headings: tuple[str, ...] = ()
     source: str = ""
+    date: str = ""
     also_in: tuple[str, ...] = ()
 
     def _repr_markdown_(self) -> str:
         title, document_id = escape_markdown(self.title or self.document_id), escape_markdown(self.document_id)
+        date = f", dated {self.date}" if self.date else ""
         page = f", page {self.page}" if self.page else ""
         copies = f"; also in {escape_markdown(', '.join(self.also_in))}" if self.also_in else ""
-        return f"- [{self.number}] **{title}** — {document_id}{page}, characters {self.start}–{self.end}{copies}"
+        return f"- [{self.number}] **{title}** — {document_id}{date}{page}, characters {self.start}–{self.end}{copies}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

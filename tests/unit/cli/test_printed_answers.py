@@ -55,11 +55,11 @@ def test_notes_and_cost_stand_below_the_answer() -> None:
 
 
 def test_a_number_that_leads_to_several_documents_has_a_line_for_each() -> None:
-    other = replace(CITATION, document_id="ventris.md", title="Michael Ventris", start=20, end=30)
+    other = replace(CITATION, document_id="ventris.md", title="Michael Ventris", date="1953-06", start=20, end=30)
     again = replace(CITATION, start=40, end=50)
     out = _drawn(replace(ANSWER, citations=(CITATION, other, again)))
     assert "[1] Alice Kober — kober.md, chars 0-9; 40-50" in out
-    assert "[1] Michael Ventris — ventris.md, chars 20-30" in out
+    assert "[1] Michael Ventris — ventris.md, dated 1953-06, chars 20-30" in out
 
 
 def test_lines_that_a_document_wraps_are_wrapped_by_the_terminal_instead() -> None:

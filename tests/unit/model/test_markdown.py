@@ -18,11 +18,11 @@ def test_a_table_has_a_line_for_each_row() -> None:
 
 def test_an_answer_shows_each_source_once() -> None:
     citation = Citation(
-        number=1, document_id="carol.txt", title="A Carol", chunk_id="c", start=3, end=9, quote="Marley"
+        number=1, document_id="carol.txt", title="A Carol", chunk_id="c", start=3, end=9, quote="Marley", date="1843"
     )
     trace = Trace(strategy="naive", revision=1, evidence=Evidence(), stale=("Vectors are behind.",))
     answer = Answer(text="Marley [1]", generator="extractive", citations=(citation, citation), trace=trace)
-    source = "- [1] **A Carol** — carol.txt, characters 3–9"
+    source = "- [1] **A Carol** — carol.txt, dated 1843, characters 3–9"
     assert answer._repr_markdown_() == f"Marley [1]\n\n> Vectors are behind.\n\n{source}"
 
 

@@ -224,6 +224,7 @@ function Sources({ citations, withQuotes }: { citations: Citation[]; withQuotes:
             </a>
             <span class="small">
               {citation.document_id !== citation.title && <DocumentId id={citation.document_id} />}
+              {citation.date && <> · <time dateTime={citation.date}>{citation.date}</time></>}
             </span>
             {citation.page !== null && PDF.test(citation.document_id) ? <PageButton citation={citation} page={citation.page} /> : <CitationPlace citation={citation} />}
             {PICTURE.test(citation.document_id) && citations.find(({ document_id }) => document_id === citation.document_id) === citation && <img class="thumbnail" loading="lazy" src={originalUrl(citation.document_id)} alt="" onError={hide} />}
