@@ -24,6 +24,7 @@ _RIGHTS = """
     GRANT USAGE ON SCHEMA quipu_rights TO {user};
     GRANT {rights} ON ALL TABLES IN SCHEMA quipu_rights TO {user}
 """
+_KILL_ALL = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'quipu'"
 _READ, _WRITE = "SELECT", "SELECT, INSERT, UPDATE, DELETE"
 
 
@@ -190,9 +191,7 @@ async def test_a_connection_that_the_server_closed_is_replaced(postgres: Postgre
     async with _opened(postgres) as store:
         await publish(store, document("a", "One."))
         with psycopg.connect(postgres.server.uri(), autocommit=True) as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'quipu'"
-            )
+            connection.execute(_KILL_ALL)
         async with store.view() as view:
             assert [doc.id for doc in await view.documents()] == ["a"]
         await publish(store, document("b", "Two."))
@@ -215,6 +214,18 @@ async def test_many_committers_on_connections_of_their_own_lose_nothing(postgres
         assert await first.verify() == []
         async with second.view() as view:
             assert len(await view.documents()) == 8
+
+
+async def test_a_view_whose_connection_is_lost_says_that_the_server_is_away(postgres: PostgresIndexes) -> None:
+    async with _opened(postgres) as store:
+        await publish(store, document("a", "A wall."))
+        with pytest.raises(Unavailable, match="terminating connection"):
+            async with store.view() as view:
+                with psycopg.connect(postgres.server.uri(), autocommit=True) as other:
+                    other.execute(_KILL_ALL)
+                await view.documents()
+        async with store.view() as view:
+            assert len(await view.documents()) == 1
 
 
 async def test_an_index_that_does_not_exist_is_told_apart_from_a_server_that_does_not_answer(

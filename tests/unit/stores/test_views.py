@@ -33,9 +33,11 @@ class _SlowBackend(SqliteBackend):
 
     @contextmanager
     def viewing(self) -> Iterator[Connection]:
-        with super().viewing() as connection:
-            yield connection
-        self.ended.append("view")
+        try:
+            with super().viewing() as connection:
+                yield connection
+        finally:
+            self.ended.append("view")
 
     def search(self, snapshot: Snapshot, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
         self.has_begun.set()

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from functools import lru_cache
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager, suppress
+from functools import lru_cache, partial
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -109,6 +109,17 @@ class Transaction(Protocol):
 
     def __call__(self, work: Callable[[Connection], T], /) -> Awaitable[T]:
         """Return what the work returns."""
+
+
+@asynccontextmanager
+async def in_thread(context: AbstractContextManager[Connection], use: Callable[[Connection], T]) -> AsyncIterator[T]:
+    """Enter and leave a context in threads, and yield what `use` makes of its connection; errors pass through it."""
+    try:
+        yield await finish_in_thread(lambda: use(context.__enter__()))
+    except BaseException as error:
+        await finish_in_thread(partial(context.__exit__, type(error), error, error.__traceback__))
+        raise
+    await finish_in_thread(partial(context.__exit__, None, None, None))
 
 
 async def finish_in_thread(work: Callable[[], T]) -> T:

@@ -47,6 +47,7 @@ from quipu.stores.relational.snapshot import Snapshot, SnapshotCache, SnapshotCa
 from quipu.stores.relational.sql import (
     Backend,
     finish_in_thread,
+    in_thread,
     read_meta,
     read_number,
     remembered_meta,
@@ -154,11 +155,8 @@ class RelationalStore:
     async def view(self, allowed: Filter | None = None) -> AsyncIterator[ReadView]:
         allowed = allowed or Filter()
         self._check_open()
-        context = self._backend.viewing()
-        try:
-            yield await finish_in_thread(lambda: self._open_view(context.__enter__(), allowed))
-        finally:
-            await finish_in_thread(lambda: context.__exit__(None, None, None))
+        async with in_thread(self._backend.viewing(), lambda connection: self._open_view(connection, allowed)) as view:
+            yield view
 
     async def claim_jobs(self, limit: int) -> list[Job]:
         def claim(connection: Connection) -> list[Job]:
