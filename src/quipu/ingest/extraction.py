@@ -26,6 +26,7 @@ from quipu.model.graph import UNKNOWN_TYPE, AliasMention, Chunk, ClaimMention, E
 from quipu.ports.ingest import ExtractionResult
 from quipu.ports.store import Store
 from quipu.text.names import entity_key
+from quipu.text.unicode import find_text_with_surrogate
 
 Extract = Callable[[Sequence[ChunkInput]], AsyncGenerator[ExtractionResult, None]]  # see ports.ingest.Extractor
 
@@ -311,5 +312,12 @@ def _claim_mention(claim: ExtractedClaim) -> ClaimMention | None:
 
 
 def _encodable(text: str) -> str:
-    """Return text that UTF-8 can encode: a lone surrogate, which a bad reply may hold, becomes "?"."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+    """Return text that UTF-8 can encode: a lone surrogate, which a bad reply may hold, becomes "?".
+
+    Other text is returned itself, not a copy, so the mentions of a sentence share it.
+    """
+    return (
+        text
+        if text.isascii() or find_text_with_surrogate(text) is None
+        else text.encode("utf-8", "replace").decode("utf-8")
+    )

@@ -7,11 +7,13 @@ So they are where other processes read: this one then only commits what they ret
 """
 
 import asyncio
+import ctypes
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 
 from quipu.errors import Busy, OverBudget, QuipuError, Refused, TooLong, Unavailable
 from quipu.ingest.chunkers.semantic import sentence_similarities
@@ -39,6 +41,7 @@ from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
 MAX_JOBS = 64  # claimed at a time; where a model reads, what it can read at a time, so that workers share a short queue
+_M_MMAP_THRESHOLD, _MAX_KEPT_BYTES = -3, 4 << 20  # an option of glibc's malloc, and its value
 MAX_GROUP_BYTES = 2_000_000  # of the documents that are processed together
 CHUNK_BYTES = 5_000  # about 1,200 tokens; limits the size of a group if the extractor waits for a model
 
@@ -69,6 +72,7 @@ _ChunkedJob = tuple[Job, ChunkedDocument]
 
 async def process_queue(store: Store, config: IngestConfig, result: PipelineResult, on_event: EventSink) -> None:
     """Process queued documents until none is left, and add to `result`. A document that cannot be read fails alone."""
+    _return_freed_blocks()
     await store.update_jobs(DocumentStatus.QUEUED)  # what an earlier run could not give back because the index was busy
     run = _PipelineRun(store, config, result, on_event)
     n_ahead = config.reader.n_ahead if config.reader else config.extractor.n_ahead
@@ -253,6 +257,13 @@ class _PipelineRun:
     def _report_done(self, document_id: str, status: DocumentStatus, error: str = "") -> None:
         self._result.status_by_document[document_id] = status
         self._on_event(DocumentDone(document_id=document_id, status=status, error=error))
+
+
+@cache
+def _return_freed_blocks() -> None:
+    """Have glibc return large blocks to the system when they are freed; it would keep up to 32 MB for each thread."""
+    if sys.platform == "linux":
+        getattr(ctypes.CDLL(None), "mallopt", max)(_M_MMAP_THRESHOLD, _MAX_KEPT_BYTES)
 
 
 def _parse_group(

@@ -25,7 +25,7 @@ BYTES = "bytes"
 _TIKTOKEN = "tiktoken/"
 
 _MAX_PIECE_CHARS = 16_384  # a longer text is split, because the tokenizer's memory grows with its longest input
-_MAX_BATCH_CHARS = 262_144  # characters tokenized at once
+_MAX_BATCH_CHARS = 65_536  # characters tokenized at once, which takes about 15 MB
 _MAX_POOL_TOKENS = 4_096  # token rows widened at once
 _THREAD_CHARS = 32_768  # about 10 ms of work
 

@@ -108,8 +108,8 @@ def cut_by_level(cuts: Sequence[int], points: Sequence[CutPoint], max_tokens: in
 
 
 def by_rank(candidates: Iterable[int], points: Sequence[CutPoint]) -> list[int]:
-    """Return the candidates in an order that depends only on the text around each."""
-    return sorted(candidates, key=lambda index: (points[index].rank, index))
+    """Return ascending candidates in an order that depends only on the text around each; equal ones stay in order."""
+    return sorted(candidates, key=lambda index: points[index].rank)
 
 
 def add_cuts_to_budget(

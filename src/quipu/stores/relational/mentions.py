@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, select, tuple_
@@ -159,14 +160,14 @@ def write(connection: Connection, retracted: Sequence[int], stated: Sequence[Sta
     _check(stated)
     entity_by_key = _entity_rids(connection, {m.key for _, facts in stated for m in facts.entities}, changes)
     relation_by_ends = _relation_rids(connection, stated, entity_by_key, changes)
-    rows: list[list[dict[str, Any]]] = [[] for _ in _TABLES]
-    for chunk, facts in stated:
-        rows[0] += _entity_rows(chunk, facts, entity_by_key, changes)
-        rows[1] += _relation_rows(chunk, facts, relation_by_ends, changes)
-        rows[2] += _alias_rows(chunk, facts, entity_by_key, changes)
-        rows[3] += _claim_rows(chunk, facts, entity_by_key)
-    for table, table_rows in zip(_TABLES, rows, strict=True):
-        insert_rows(connection, table, table_rows)
+    rows = (
+        (_entity_rows(chunk, facts, entity_by_key, changes) for chunk, facts in stated),
+        (_relation_rows(chunk, facts, relation_by_ends, changes) for chunk, facts in stated),
+        (_alias_rows(chunk, facts, entity_by_key, changes) for chunk, facts in stated),
+        (_claim_rows(chunk, facts, entity_by_key) for chunk, facts in stated),
+    )
+    for table, rows_by_chunk in zip(_TABLES, rows, strict=True):
+        insert_rows(connection, table, chain.from_iterable(rows_by_chunk))
     return changes
 
 

@@ -49,6 +49,7 @@ T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
 
 BLOCK = 500
+_ROWS_AT_ONCE = 2_000  # inserted by a statement
 
 _META = "quipu.meta"  # in the notes of a connection: the single values of the index, while nobody else can write
 _WRITE_META = text(
@@ -297,11 +298,11 @@ def driver_rows(result: CursorResult[Any]) -> list[tuple[Any, ...]]:
         return list(result.cursor.fetchall())
 
 
-def insert_rows(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert all rows, if any, with their checksums if the table has them."""
-    if table in s.CHECKED:
-        rows = [{**row, "checksum": checksum(table, row)} for row in rows]
-    execute_rows(connection, _insert_into(table), rows)
+def insert_rows(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:
+    """Insert all rows, if any, with their checksums if the table has them; a batch at a time is in memory."""
+    for batch in blocks(rows, _ROWS_AT_ONCE):
+        checked = [{**row, "checksum": checksum(table, row)} for row in batch] if table in s.CHECKED else batch
+        execute_rows(connection, _insert_into(table), checked)
 
 
 def checksum(table: Table, row: Mapping[str, Any] | RowMapping) -> int:
