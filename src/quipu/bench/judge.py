@@ -1,19 +1,22 @@
-"""Judge: a model judges answers by the measures of RAGAS, by grades, and against another answer.
+"""Judge: a model judges answers by the measures of RAGAS, by grades, and against another answer; it writes questions.
 
 The measures have the definitions of RAGAS (S. Es et al. 2023, and its documentation); the criteria of grades and pairs
 are those of D. Edge et al. (2024). Pairs are judged in both orders, since judges prefer the first answer.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import fmean
 from typing import TypeVar
 
 import quipu
 from quipu.bench.datasets import GoldQuestion
+from quipu.errors import InvalidInput
 from quipu.model.answer import Answer
 from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role
+from quipu.model.event import EventSink, Progress, ignore_event
 from quipu.prompts import judge as prompt
 from quipu.prompts.instructions import Instructions, TitledText
 from quipu.prompts.judge import CRITERIA, MAX_GRADE
@@ -26,6 +29,7 @@ _INPUT_TOKENS, _LONG_REPLY, _SHORT_REPLY = 600, 300, 40
 
 MAX_PASSAGES = 10
 MAX_OUTPUT_TOKENS = 2_048
+_AT_ONCE = 8  # questions written at a time
 N_ATTEMPTS = 2  # for a reply that cannot be read
 
 
@@ -44,10 +48,13 @@ JUDGED = (*RAGAS, *GRADES, *WINS)
 
 
 def estimate_judgements(
-    kinds: Sequence[Judgement], n_answers: int, n_pairs: int, n_context: int
+    kinds: Sequence[Judgement], n_answers: int, n_pairs: int, n_context: int, n_questions: int = 0
 ) -> tuple[int, int, int]:
-    """Return the likely calls, input tokens and output tokens of judging; `n_context` are tokens of all contexts."""
-    calls = n_input = n_output = 0
+    """Return the likely calls, input tokens and output tokens of judging answers and writing `n_questions`.
+
+    `n_context` are tokens of all contexts.
+    """
+    calls, n_input, n_output = n_questions, n_questions * 2 * _INPUT_TOKENS, n_questions * _SHORT_REPLY
     if Judgement.RAGAS in kinds:
         calls += 4 * n_answers
         n_input += 3 * n_context + 4 * n_answers * _INPUT_TOKENS
@@ -118,6 +125,13 @@ class Judge:
                 verdicts.append({name: winner and (1 if winner == own else 2) for name, winner in verdict.items()})
         return {f"{name} wins": share for name, share in win_shares(verdicts).items()}
 
+    async def question(self, draft: GoldQuestion) -> GoldQuestion | None:
+        """Return a question about the passages of a draft; None without one whose answer they hold word by word."""
+        texts = [(await self.kb.chunk(chunk_id)).chunk.text for group in draft.gold for chunk_id in sorted(group)]
+        passages = [("Passage", text) for text in texts]
+        written = await self._ask(prompt.QUESTION, passages, [], lambda reply: read_question(reply, texts))
+        return replace(draft, text=written[0], answers=written[1:]) if written else None
+
     async def _ask(
         self,
         instructions: Instructions,
@@ -131,6 +145,27 @@ class Judge:
             if (judged := read(completion.text)) is not None:
                 return judged
         return None
+
+
+async def written_questions(
+    kb: quipu.Quipu, drafts: Sequence[GoldQuestion], on_event: EventSink = ignore_event
+) -> tuple[GoldQuestion, ...]:
+    """Return what the model of the role `judge` asks about the passages that each draft is made of.
+
+    Drafts are those of `own_questions`. A question whose answer is not in its passages is left out. Raises what a call
+    of the model raises, and InvalidInput if no question is left.
+    """
+    judge, questions = Judge(kb=kb, kinds=()), list[GoldQuestion]()
+    for start in range(0, len(drafts), _AT_ONCE):
+        on_event(Progress(stage="write", n_done=start, n_total=len(drafts)))
+        written = await asyncio.gather(*map(judge.question, drafts[start : start + _AT_ONCE]))
+        questions += filter(None, written)
+    if not questions:
+        raise InvalidInput(
+            "The model wrote no question whose answer is in its passage.",
+            remedy="Set another model in [role.judge], or make questions without one: --no-model.",
+        )
+    return tuple(questions)
 
 
 def _request(messages: tuple[Message, ...], attempt: int) -> ChatRequest:
@@ -191,6 +226,15 @@ def read_questions(reply: str) -> list[str] | None:
     questions = parsed.get("questions")
     texts = [text.strip() for text in questions if isinstance(text, str)] if isinstance(questions, list) else []
     return list(filter(None, texts))[: prompt.N_QUESTIONS] or None
+
+
+def read_question(reply: str, passages: Sequence[str]) -> tuple[str, str] | None:
+    """Return the question and the answer in a reply; None unless a passage holds the answer, whatever its case."""
+    parsed = parse_lenient_json(reply)
+    pair = (parsed.get("question"), parsed.get("answer")) if isinstance(parsed, dict) else ("", "")
+    question, answer = (" ".join(text.split()) if isinstance(text, str) else "" for text in pair)
+    is_held = any(answer.casefold() in " ".join(text.casefold().split()) for text in passages)
+    return (question, answer) if question and answer and is_held else None
 
 
 def read_useful(reply: str, n_passages: int) -> list[int] | None:

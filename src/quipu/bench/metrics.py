@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from quipu.algo.similarity import min_max_scaled
+from quipu.bench.datasets import GoldQuestion
+from quipu.model.answer import Answer
 from quipu.model.graph import Chunk
 from quipu.ports.store import ReadView, VectorSpace
 from quipu.text.unicode import is_unspaced
@@ -312,3 +314,18 @@ def is_tied(ranking: Sequence[str], scores: Mapping[str, float], k: int) -> bool
 
 def _best(scores: Mapping[str, float], k: int) -> list[str]:
     return sorted(scores, key=lambda id_: (-round(scores[id_], 6), id_))[:k]
+
+
+def answer_figures(question: GoldQuestion, answer: Answer) -> dict[str, float]:
+    """Return the figures of an answer; a refusal holds nothing."""
+    support = answer.trace.support
+    figures: dict[str, float] = {"characters": len(answer.text)} | ({} if support is None else {"support": support})
+    if not question.is_answerable:
+        return figures | {"refused": not answer.is_supported}
+    figures["answered"] = answer.is_supported
+    if question.answers:
+        text = answer.text if answer.is_supported else ""
+        figures["shown"] = covers_answer(text, question.answers)
+        figures["exact"] = is_exact(text, question.answers)
+        figures["F1"] = token_f1(text, question.answers)
+    return figures

@@ -24,6 +24,7 @@ from quipu.bench.metrics import (
 )
 from quipu.derive.catalog import CATALOG
 from quipu.ingest.local import LocalExtractor
+from quipu.model.event import EventSink
 from quipu.model.graph import Chunk
 from quipu.model.ids import digest
 from quipu.ports.ingest import Extractor
@@ -202,6 +203,16 @@ async def _fusion_outcomes(
         )
         for question, ranking in zip(questions, rankings, strict=True)
     ]
+
+
+async def index_dataset(dataset: Dataset, cache: Path, settings: Settings, on_event: EventSink) -> Path:
+    """Return the folder of an index with the passages, read by rules, and every derivation; it is kept in `cache`."""
+    folder = await index_folder(dataset, cache, settings.embedder, LocalExtractor())
+    settings = settings.model_copy(update={"index": folder}).without_models()
+    async with await open_engine(settings) as kb:
+        await kb.add(*sources_of(dataset), on_event=on_event)
+        await kb.refresh([strategy.name for strategy in CATALOG], on_event=on_event)
+    return folder
 
 
 async def index_folder(dataset: Dataset, cache: Path, embedder: str, extractor: Extractor) -> Path:

@@ -17,15 +17,14 @@ from quipu.bench.metrics import (
     Mean,
     RefusalCurve,
     all_at,
+    answer_figures,
     best_of,
     covers_answer,
-    is_exact,
     mean_percent,
     ndcg_at,
     recall_at,
     reciprocal_rank,
     refusal_curve,
-    token_f1,
 )
 from quipu.errors import InvalidInput, OverBudget, QuipuError
 from quipu.model.answer import Answer
@@ -94,7 +93,8 @@ class StrategyComparison:
 class BenchEstimate:
     """What a measurement would ask of language models; `cost` is None if the price of one is unknown.
 
-    `judge` is the model of `n_judgements` calls, "" for none; `input_tokens` and `output_tokens` are of all calls.
+    `judge` is the model of `n_judgements` calls, to write questions and to judge, "" for none; `input_tokens` and
+    `output_tokens` are of all calls.
     """
 
     n_questions: int
@@ -153,7 +153,8 @@ class ReplyFile:
 class Plan:
     """What is measured: questions, strategies, and the share by which the best is chosen.
 
-    Without `with_answers` only contexts are made: no model writes. `judgements` are what a judge says of answers.
+    Without `with_answers` only contexts are made: no model writes. `judgements` are what a judge says of answers. With
+    `are_drafts` the model of the judge is to write the questions about the passages of these.
     """
 
     questions: tuple[GoldQuestion, ...]
@@ -161,6 +162,7 @@ class Plan:
     metric: str
     with_answers: bool
     judgements: tuple[Judgement, ...] = ()
+    are_drafts: bool = False
 
 
 async def estimate_prompt_tokens(kb: quipu.Quipu, plan: Plan) -> int:
@@ -182,12 +184,15 @@ async def estimate_prompt_tokens(kb: quipu.Quipu, plan: Plan) -> int:
 
 async def estimate_run(plan: Plan, model_by_work: Mapping[str, NamedModel], kb: quipu.Quipu) -> BenchEstimate:
     """Return what a run would ask of the models for `answer` and `judge`. `kb` has no model, so nothing is asked."""
-    model, judge = model_by_work.get("answer"), model_by_work["judge"] if plan.judgements else None
+    needs_judge = plan.judgements or plan.are_drafts
+    model, judge = model_by_work.get("answer"), model_by_work["judge"] if needs_judge else None
     n_asked, n_prompts = len(plan.questions), len(plan.questions) * len(plan.strategies)
     n_answers = n_prompts if plan.with_answers and model else 0
     n_context = await estimate_prompt_tokens(kb, plan)
     n_input, n_output = (n_context, n_answers * OUTPUT_TOKENS) if n_answers else (0, 0)
-    n_judgements, n_shown, n_judged = estimate_judgements(plan.judgements, n_prompts, n_prompts - n_asked, n_context)
+    n_judgements, n_shown, n_judged = estimate_judgements(
+        plan.judgements, n_prompts, n_prompts - n_asked, n_context, n_asked if plan.are_drafts else 0
+    )
     parts = [(model, n_input, n_output), (judge, n_shown, n_judged)]
     costs = [
         n_sent * named.price.input + n_received * named.price.output
@@ -291,7 +296,7 @@ class _Questioner:
         if question.answers and question.is_answerable:
             figures["in context"] = covers_answer(answer.context, question.answers)
         if self._plan.with_answers:
-            figures |= _answer_figures(question, answer)
+            figures |= answer_figures(question, answer)
             figures |= await self._judged(question, strategy, answer)
             if answer.citations and answer.is_supported:
                 figures["citations hold"] = await _citations_that_hold(self._kb, answer)
@@ -339,21 +344,6 @@ class _Questioner:
             if id_ not in self._document_by_chunk:
                 self._document_by_chunk[id_] = (await self._kb.chunk(id_)).chunk.document_id
         return list(dict.fromkeys(self._document_by_chunk[id_] for id_ in chunk_ids))
-
-
-def _answer_figures(question: GoldQuestion, answer: Answer) -> dict[str, float]:
-    """Return the figures of an answer; a refusal holds nothing."""
-    support = answer.trace.support
-    figures: dict[str, float] = {"characters": len(answer.text)} | ({} if support is None else {"support": support})
-    if not question.is_answerable:
-        return figures | {"refused": not answer.is_supported}
-    figures["answered"] = answer.is_supported
-    if question.answers:
-        text = answer.text if answer.is_supported else ""
-        figures["shown"] = covers_answer(text, question.answers)
-        figures["exact"] = is_exact(text, question.answers)
-        figures["F1"] = token_f1(text, question.answers)
-    return figures
 
 
 async def _citations_that_hold(kb: quipu.Quipu, answer: Answer) -> float:

@@ -1,4 +1,4 @@
-"""The prompts that ask a model to judge an answer, the passages it is made of, or two answers to one question.
+"""The prompts that ask a model to judge an answer, its passages or two answers, and to write the question of passages.
 
 They cannot be replaced: figures are comparable only if the judge is asked the same.
 
@@ -27,6 +27,17 @@ object and nothing else:
 - statement: one fact of the answer, in a sentence that is understood alone: names instead of pronouns.
 - Leave out what states nothing, such as numbers of sources, headings, and remarks about the evidence.
 - An empty list where the answer states nothing."""
+
+_QUESTION = """\
+You are shown one passage or two of a collection of documents, each under its number. Write one question about them that
+somebody would ask who has not seen them, and its answer. Reply with one JSON object and nothing else:
+
+{format}
+
+- question: in the language of the passages. It is understood alone: it names what it is about, and speaks of no
+  passage, text or document. With two passages, nobody can answer it without both.
+- answer: a few words, copied from a passage letter by letter.
+- Leave both empty where the passages say nothing that anybody would ask for."""
 
 _QUESTIONS = """\
 You are shown an answer without its question. Write three different questions that it answers, in its language. Reply
@@ -83,6 +94,13 @@ STATEMENTS = _instructions(
     _STATEMENTS,
     '{"statements": [{"statement": "...", "supported": true}]}',
     "Evidence, question and answer",
+)
+QUESTION = _instructions(
+    "question",
+    "a question that passages answer, to measure strategies with",
+    _QUESTION,
+    '{"question": "...", "answer": "..."}',
+    "The passages",
 )
 QUESTIONS = _instructions(
     "questions",

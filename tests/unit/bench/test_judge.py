@@ -16,10 +16,12 @@ from quipu.bench.judge import (
     estimate_judgements,
     read_grades,
     read_pair,
+    read_question,
     read_questions,
     read_statements,
     read_useful,
     win_shares,
+    written_questions,
 )
 from quipu.bench.strategies import Plan, compare
 from quipu.errors import InvalidInput
@@ -165,6 +167,37 @@ async def test_strategies_are_judged_beside_the_first_one(kb: quipu.Quipu, serve
     assert "overall wins" not in first.shares and second.shares["overall wins"].n == 1
     n_calls, *_ = estimate_judgements(plan.judgements, 2, 1, 1_000)
     assert server.settled().total(RequestKind.JUDGE).n_completed <= n_calls == 12
+
+
+DRAFT = GoldQuestion(id="one", text="Polo born year", answers=("Venice",), gold=())
+
+
+async def _drafts(kb: quipu.Quipu) -> list[GoldQuestion]:
+    chunk = (await kb.document("polo.md")).chunks[0]
+    return [replace(DRAFT, gold=(frozenset({chunk.id}),))]
+
+
+async def test_a_question_is_written_about_the_passages_of_its_draft(kb: quipu.Quipu, server: ServerHandle) -> None:
+    _replying(server, {"question": "In which year was Marco Polo born?", "answer": "The  year 1254"})
+    drafts = await _drafts(kb)
+    assert await written_questions(kb, drafts) == (
+        replace(drafts[0], text="In which year was Marco Polo born?", answers=("The year 1254",)),
+    )
+
+
+async def test_a_question_whose_answer_its_passage_lacks_is_not_asked(kb: quipu.Quipu, server: ServerHandle) -> None:
+    _replying(server, {"question": "When did Marco Polo die?", "answer": "1324"})
+    with pytest.raises(InvalidInput, match="wrote no question") as caught:
+        await written_questions(kb, await _drafts(kb))
+    assert "--no-model" in caught.value.remedy
+    assert server.settled().total(RequestKind.JUDGE).n_completed == 2
+
+
+@pytest.mark.parametrize(
+    "reply", ["nothing", "[]", '{"question": "", "answer": ""}', '{"question": 3, "answer": "a"}', '{"question": "Q?"}']
+)
+def test_a_reply_without_question_and_answer_is_none(reply: str) -> None:
+    assert read_question(reply, ["a passage"]) is None
 
 
 async def test_without_a_model_for_the_role_the_remedy_names_it(tmp_path: Path) -> None:

@@ -146,9 +146,26 @@ def test_a_judge_is_counted_before_it_is_asked(place: Path, capsys: pytest.Captu
         (place / "quipu.toml").write_text(config, encoding="utf-8")
         command = ("bench", "answers", "q.jsonl", "-s", "naive,lexical", "--judge", "ragas", "--judge", "pairs")
         assert run((*command, "--dry-run")) == 0
-        assert "custom/judge is asked for 20 judgements: about" in capsys.readouterr().out
+        assert "custom/judge is asked 20 times: about" in capsys.readouterr().out
         assert server.settled().total(RequestKind.JUDGE).n_completed == 0
         assert run((*command, "--json")) == 0
         first, second = json.loads(capsys.readouterr().out)["scores"]
         assert first["shares"]["faithful"]["value"] == 100.0
         assert "overall wins" in second["shares"].keys() - first["shares"].keys()
+
+
+def test_own_questions_are_written_by_the_model_of_the_judge(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving() as server:
+        config = f'[role.judge]\nllm = "custom/judge"\nllm_base_url = "{server.base_url}"\n'
+        (place / "quipu.toml").write_text(config, encoding="utf-8")
+        command = ("bench", "retrieval", "--own", "-n", "3", "-s", "lexical")
+        n_drafts = _json(capsys, *command, "--no-model")["n_questions"]
+        estimate = _json(capsys, *command, "--dry-run")
+        assert (estimate["n_judgements"], estimate["judge"]) == (n_drafts, "custom/judge")
+        assert server.settled().total(RequestKind.JUDGE).n_completed == 0
+        for _ in range(2):  # the second time the replies are kept
+            assert run((*command, "--json")) == 0
+            printed = capsys.readouterr()
+            assert f"custom/judge is asked {n_drafts} times" in printed.err
+            assert json.loads(printed.out)["n_questions"] == n_drafts
+            assert server.settled().total(RequestKind.JUDGE).n_completed == n_drafts

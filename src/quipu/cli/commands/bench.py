@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from quipu.cli.progress import progress
 from quipu.errors import InvalidInput
 from quipu.model.chat import Role
 from quipu.model.usage import MICRO
-from quipu.text.formatting import format_count
+from quipu.text.formatting import format_count, format_times
 
 if TYPE_CHECKING:
     from quipu.bench.datasets import GoldQuestion
@@ -66,7 +66,12 @@ def command() -> None:
 
 _bench_options = options(
     click.argument("questions", required=False, type=click.Path(path_type=Path, exists=True)),
-    click.option("--own", "is_own", is_flag=True, help="Make the questions from the documents of the index."),
+    click.option(
+        "--own",
+        "is_own",
+        is_flag=True,
+        help="Make the questions from the documents of the index, with the language model if one is set.",
+    ),
     click.option("-n", "n", type=click.IntRange(1, 100_000), metavar="N", default=100, help="Questions to make. [100]"),
     click.option(
         "-s", "--strategies", "listed", multiple=True, metavar="NAMES", help="Separated by commas; by default all."
@@ -112,9 +117,9 @@ def retrieval(*, has_no_model: bool, budget: str | None, **request: object) -> i
 
     QUESTIONS is a file about the documents of the index, with JSON lines such as {"question": "Who built it?", "gold":
     ["harbour.md"], "answers": ["Ada"]}, or a table (.tsv) with the same columns. A folder with corpus.jsonl and
-    queries.jsonl is a data set with an index of its own. With --own the questions are made from your documents,
-    without a model. R@k is the share of the needed documents among the first k, All@8 the share of questions with all
-    of them among the first 8. Intervals are of 95 %.
+    queries.jsonl is a data set with an index of its own. With --own the questions are made from your documents, by the
+    model of the role `judge`, or without a model from words of their sentences. R@k is the share of the needed
+    documents among the first k, All@8 the share of questions with all of them among the first 8. Intervals are of 95 %.
     """
     return _measure(_request(request, with_answers=False), has_no_model=has_no_model, budget=budget)
 
@@ -168,7 +173,7 @@ def _measure(request: _BenchRequest, *, has_no_model: bool, budget: str | None) 
     with progress() as on_event:
         if request.questions and request.questions.is_dir():
             settings = _index_dataset(request, settings, on_event)
-        plan = with_engine(partial(_plan, request), settings.without_models())
+        plan = with_engine(partial(_plan, request, settings), settings.without_models())
         estimate = _estimate(plan, settings) if settings.names_model else None
         if not request.is_dry:
             _say(estimate)
@@ -182,28 +187,19 @@ def _measure(request: _BenchRequest, *, has_no_model: bool, budget: str | None) 
 
 
 def _index_dataset(request: _BenchRequest, settings: "Settings", on_event: Callable[..., None]) -> "Settings":
-    """Add the passages of a data set to an index of its own, by rules, and compute every derivation."""
+    """Return settings for the index of a data set, which is made if it is not in the cache."""
     import asyncio
 
     from quipu.bench.datasets import read_dataset
-    from quipu.bench.retrieval import index_folder, sources_of
-    from quipu.derive.catalog import CATALOG
-    from quipu.ingest.local import LocalExtractor
+    from quipu.bench.retrieval import index_dataset
 
     assert request.questions is not None
     dataset = read_dataset(request.questions.resolve())
-    folder = asyncio.run(index_folder(dataset, request.cache, settings.embedder, LocalExtractor()))
-    in_cache = settings.model_copy(update={"index": folder})
-
-    async def add(engine: "Quipu") -> None:
-        await engine.add(*sources_of(dataset), on_event=on_event)
-        await engine.refresh([strategy.name for strategy in CATALOG], on_event=on_event)
-
-    with_engine(add, in_cache.without_models(), create=True)
-    return in_cache
+    folder = asyncio.run(index_dataset(dataset, request.cache, settings, on_event))
+    return settings.model_copy(update={"index": folder})
 
 
-async def _plan(request: _BenchRequest, engine: "Quipu") -> "Plan":
+async def _plan(request: _BenchRequest, settings: "Settings", engine: "Quipu") -> "Plan":
     from quipu.bench.judge import Judgement
     from quipu.bench.retrieval import ranking_strategies
     from quipu.bench.strategies import Plan
@@ -218,6 +214,7 @@ async def _plan(request: _BenchRequest, engine: "Quipu") -> "Plan":
         metric=request.metric,
         with_answers=request.with_answers,
         judgements=tuple(map(Judgement, dict.fromkeys(request.judgements))),
+        are_drafts=request.is_own and settings.model_of(Role.JUDGE) is not None,
     )
 
 
@@ -241,8 +238,11 @@ async def _questions(request: _BenchRequest, engine: "Quipu") -> "tuple[GoldQues
 async def _compare(
     request: _BenchRequest, plan: "Plan", settings: "Settings", on_event: Callable[..., None], engine: "Quipu"
 ) -> "StrategyComparison":
+    from quipu.bench.judge import written_questions
     from quipu.bench.strategies import ReplyFile, compare, measurement_key
 
+    if plan.are_drafts:
+        plan = replace(plan, questions=await written_questions(engine, plan.questions, on_event), are_drafts=False)
     if request.replies is None:
         return await compare(engine, plan, None, on_event)
     values = settings.model_dump_json(exclude={"index", "budget"})
@@ -272,7 +272,7 @@ def _render_estimate(console: Console, estimate: "BenchEstimate | None") -> None
     console.print(styled(f"{questions} with {len(estimate.strategies)} of the strategies."))
     work = [f"{estimate.model} writes {format_count(estimate.n_answers, 'answer')}"] if estimate.n_answers else []
     if estimate.n_judgements:
-        work.append(f"{estimate.judge} is asked for {format_count(estimate.n_judgements, 'judgement')}")
+        work.append(f"{estimate.judge} is asked {format_times(estimate.n_judgements)}")
     if work:
         cost = "the price is unknown" if estimate.cost is None else f"about {amount(estimate.cost)}"
         n_tokens = f"{tokens(estimate.input_tokens)} tokens in, {tokens(estimate.output_tokens)} out"

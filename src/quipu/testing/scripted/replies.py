@@ -260,7 +260,9 @@ def _write_judgement(prompt: ParsedPrompt, _draw: RequestDraw) -> str:
     """Return a reply to every judgement, which is a function of the judged text."""
     numbers = dict.fromkeys(CRITERIA, int(digest(prompt.text)[:4], 16) % 3)
     statements = [{"statement": line, "supported": True} for line in prompt.text.splitlines()[-1:]]
-    return json.dumps({"statements": statements, "questions": [prompt.question], "useful": [1], **numbers})
+    last = " ".join(prompt.text.split()[-3:])
+    written = {"question": f"Of whom or what is it said that: {last}?", "answer": last}
+    return json.dumps({"statements": statements, "questions": [prompt.question], "useful": [1], **numbers, **written})
 
 
 def _echo(prompt: ParsedPrompt, _draw: RequestDraw) -> str:
