@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     )
     from quipu.model.tuning import TuningResult
     from quipu.model.usage import Estimate, UsageRow
-    from quipu.ports.archive import ArchiveSummary
+    from quipu.ports.history import ArchiveSummary
     from quipu.retrieve.mix import MixWeights
     from quipu.settings import Settings, SettingValue
 
@@ -143,7 +143,7 @@ __all__ = [
 _LAZY = {
     "quipu.engine": ("Quipu",),
     "quipu.model.answer": ("Answer", "AnswerPiece", "Citation", "Comparison", "Statement"),
-    "quipu.ports.archive": ("ArchiveSummary",),
+    "quipu.ports.history": ("ArchiveSummary",),
     "quipu.model.chunking": ("Chunking",),
     "quipu.model.conversation": (
         "ConversationAnswer",

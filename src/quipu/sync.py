@@ -18,7 +18,7 @@ from quipu.engine import Quipu
 from quipu.engine.conversations import Conversations
 from quipu.engine.edits import Edits
 from quipu.errors import Unavailable
-from quipu.ports.archive import ArchiveSummary
+from quipu.ports.history import ArchiveSummary
 from quipu.settings import Settings, SettingValue
 from quipu.wiring import open_engine
 from quipu.wiring.restoring import restore_index

@@ -59,7 +59,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "restore": "Make the index again from an archive of `quipu backup`.",
             "refresh": "Bring derivations up to date, or compute one on demand.",
             "reembed": "Compute every vector again with the current embedder.",
-            "bench": "Measure strategies on your documents and questions, and say which one to choose.",
+            "bench": "Measure strategies on your documents and questions, say which one to choose, and measure speed.",
             "tune": "Suggest an ontology for your documents from a sample.",
             "purge": "Drop earlier versions, cached replies and vectors that nothing needs.",
         },

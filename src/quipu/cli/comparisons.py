@@ -1,9 +1,10 @@
-"""Prints a comparison of strategies: figures, answers side by side, and one table of their evidence."""
+"""Prints comparisons: answers of strategies side by side with their evidence, and what `quipu bench` measured."""
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -13,9 +14,17 @@ from rich.text import Text
 from quipu.cli.asking import panel_of, render_panels
 from quipu.cli.output import Column, in_currency, money, one_line, print_wide, styled, table
 from quipu.model.answer import Answer, Citation, Comparison, RankedChunk, StrategyResult
+from quipu.model.usage import MICRO
 from quipu.text.formatting import format_count
 from quipu.text.unicode import clean_name
 
+if TYPE_CHECKING:
+    from quipu.bench.metrics import Mean
+    from quipu.bench.speed import SpeedReport
+    from quipu.bench.strategies import StrategyComparison, StrategyScore
+
+FEW_QUESTIONS = 30  # with fewer, differences between strategies are mostly chance
+CHEAPER = 0.7  # times the cost of another strategy; times differ by less from run to run
 _ALWAYS = ("passages", "tokens")  # the others are left out where there are none for any strategy
 _COUNTS: dict[str, Callable[[StrategyResult], int]] = {
     "passages": lambda row: row.n_chunks,
@@ -224,3 +233,155 @@ def _print_firsts(
     for text, names in names_by_text.items():
         listing.add_row(styled(", ".join(names)), styled(text))
     console.print(listing)
+
+
+def render_scores(console: Console, comparison: "StrategyComparison") -> None:
+    """Draw the table of scores, then the choice."""
+    from quipu.bench.strategies import COSTS, SHARES
+
+    if comparison.scores:
+        names = [name for name in SHARES if any(name in score.shares for score in comparison.scores)]
+        columns = [_share_column(comparison, name) for name in names]
+        costs = [name for name in COSTS if any(score.costs.get(name) for score in comparison.scores)]
+        columns += [_cost_column(comparison, name) for name in costs]
+        print_wide(console, [score.strategy for score in comparison.scores], columns, heading="strategy")
+        console.print(
+            styled(
+                "Shares in percent, with 95 % intervals in the column of the choice; a question's cost: median tokens, "
+                "characters and times, mean calls and money.",
+                "dim",
+            )
+        )
+    _render_refusals(console, comparison)
+    for name, error in comparison.failed:
+        console.print(styled(f"left out: {name}. {error}", "yellow"))
+    if comparison.stopped:
+        extent = f"{comparison.n_asked:,} of {format_count(comparison.n_questions, 'question')} asked"
+        console.print(styled(f"Stopped, {extent}. {comparison.stopped}", "yellow"))
+    console.print()
+    for line in _choice(comparison):
+        console.print(line)
+
+
+def _render_refusals(console: Console, comparison: "StrategyComparison") -> None:
+    """Draw, for each support that answers might need, the shares of questions that would be refused."""
+    curves = {score.strategy: score.refusals for score in comparison.scores if score.refusals}
+    if not curves:
+        return
+    needed = [f"{point.needed:g}" for point in next(iter(curves.values())).points]
+    columns = [
+        Column(
+            name,
+            (
+                *(Text(f"{point.unanswerable:.0f} / {point.answerable:.0f}") for point in curve.points),
+                Text(f"{curve.separation:.0f}"),
+            ),
+        )
+        for name, curve in curves.items()
+    ]
+    console.print()
+    print_wide(console, [*needed, "separation"], columns, heading="support needed")
+    console.print(
+        styled(
+            "Unanswerable / answerable questions refused, in percent, if quotes needed this support (1 as they are). "
+            "Separation: how often an answerable question has more support than an unanswerable one; 50 is chance.",
+            "dim",
+        )
+    )
+
+
+def _share_column(comparison: "StrategyComparison", name: str) -> Column:
+    is_metric = name == comparison.metric
+    cells = [_share(score.shares.get(name), is_metric=is_metric) for score in comparison.scores]
+    best = comparison.best.name if comparison.best and is_metric else None
+    return Column(
+        name,
+        tuple(
+            styled(cell, "bold" if score.strategy == best else "")
+            for cell, score in zip(cells, comparison.scores, strict=True)
+        ),
+    )
+
+
+def _share(mean: "Mean | None", *, is_metric: bool) -> str:
+    if mean is None:
+        return "–"
+    return str(mean) if is_metric else f"{mean.value:.1f}"
+
+
+def _cost_column(comparison: "StrategyComparison", name: str) -> Column:
+    values = [score.costs.get(name, 0.0) for score in comparison.scores]
+    if name == "money":
+        return Column(in_currency("money"), tuple(Text(money(round(value))) for value in values))
+    digits = 1 if name == "calls" else 0
+    return Column(name, tuple(Text(f"{value:,.{digits}f}") for value in values))
+
+
+def _choice(comparison: "StrategyComparison") -> list[Text]:
+    """Return which strategy to choose, how sure that is, and what is as good."""
+    best = comparison.best
+    if best is None:
+        return [styled(f"No question has what {comparison.metric} needs, so no strategy is chosen.", "yellow")]
+    score_by_name = {score.strategy: score for score in comparison.scores}
+    share = score_by_name[best.name].shares[comparison.metric]
+    lines = [
+        styled(f"Choose {best.name}", "bold").append(
+            f": {comparison.metric} {share} on {format_count(share.n, 'question')}. It is the best in "
+            f"{best.share:.0f} % of resamples of the questions."
+        )
+    ]
+    if comparison.as_good:
+        rivals = ", ".join(f"{name} ({best.lead[name].value:.1f} behind)" for name in comparison.as_good)
+        lines.append(styled(f"Not clearly worse, the difference may be chance: {rivals}."))
+        cheapest = min((best.name, *comparison.as_good), key=lambda name: _price(score_by_name[name]))
+        if _is_much_cheaper(score_by_name[cheapest], score_by_name[best.name]):
+            lines.append(styled(f"Of these, {cheapest} costs the least for a question."))
+    elif best.lead:
+        lines.append(styled("Every other strategy is worse by more than chance."))
+    if share.n < FEW_QUESTIONS:
+        lines.append(styled(f"These are few questions: the choice is surer with {FEW_QUESTIONS} or more.", "yellow"))
+    lines.append(styled(f'To use it, set strategy = "{best.name}" in quipu.toml.', "dim"))
+    return lines
+
+
+def _price(score: "StrategyScore") -> tuple[float, float, str]:
+    return score.costs.get("money", 0.0) / MICRO, score.costs.get("CPU ms", 0.0), score.strategy
+
+
+def _is_much_cheaper(score: "StrategyScore", other: "StrategyScore") -> bool:
+    """Return whether a question costs clearly less money, or, for the same money, clearly less processor time."""
+    (own_money, own_ms, _), (other_money, other_ms, _) = _price(score), _price(other)
+    return own_money < CHEAPER * other_money or (own_money == other_money and own_ms < CHEAPER * other_ms)
+
+
+def render_speed(console: Console, report: "SpeedReport") -> None:
+    """Draw a row for each size of the index: what adding took, and the questions of each strategy."""
+    if not report.sizes:
+        console.print(styled(report.note, "yellow"))
+        return
+    for_size = {
+        "add, ms a chunk": [f"{size.add_ms:.1f}" for size in report.sizes],
+        "CPU ms a chunk": [f"{size.add_cpu_ms:.1f}" for size in report.sizes],
+        "one more, ms": [f"{size.one_more_ms:.0f}" for size in report.sizes],
+        "remove, ms": [f"{size.remove_ms:.0f}" for size in report.sizes],
+        "open, ms": [f"{size.open_ms:.0f}" for size in report.sizes],
+        "index, MB": [f"{size.n_bytes / 1e6:.1f}" for size in report.sizes],
+        "memory, MB": [f"{size.peak_bytes / 1e6:.0f}" if size.peak_bytes else "–" for size in report.sizes],
+    }
+    for strategy in dict.fromkeys(question.strategy for size in report.sizes for question in size.questions):
+        by_size = [{question.strategy: question for question in size.questions}.get(strategy) for size in report.sizes]
+        for_size[f"{strategy}, ms"] = [f"{q.median_ms:.0f} / {q.p95_ms:.0f}" if q else "–" for q in by_size]
+    columns = [Column(name, tuple(map(Text, cells))) for name, cells in for_size.items()]
+    print_wide(console, [f"{size.n_chunks:,}" for size in report.sizes], columns, heading="chunks")
+    console.print(
+        styled(
+            "Wall time, but for CPU; of a question the median / 95th percentile. Adding is counted from the size "
+            "before; one more is a document of one chunk. Memory is the most that this process has had.",
+            "dim",
+        )
+    )
+    console.print(styled(f"Read by: {report.extractor}. Embedded by: {report.embedder}.", "dim"))
+    for strategy, error in report.failed:
+        console.print(styled(f"left out: {strategy}. {error}", "yellow"))
+    if report.note:
+        console.print(styled(report.note, "yellow"))

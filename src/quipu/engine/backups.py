@@ -14,7 +14,7 @@ from quipu.model.delta import Delta
 from quipu.model.derivation import RepairResult
 from quipu.model.event import EventSink, Progress, ignore_event
 from quipu.model.results import RefreshResult
-from quipu.ports.archive import ArchiveSummary, OnBytes
+from quipu.ports.history import ArchiveSummary, OnBytes
 
 _MEGABYTE = 1_000_000
 

@@ -17,9 +17,8 @@ from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.event import EventSink, ignore_event
 from quipu.model.query import Filter, Query
 from quipu.model.usage import MICRO, USD, Price, SpendingLimit
-from quipu.ports.archive import ArchiveStore
 from quipu.ports.conversations import ConversationStore
-from quipu.ports.history import EditStore
+from quipu.ports.history import ArchiveStore, EditStore
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, Tokenizer, ignore_text
 from quipu.ports.store import ReadView, Store

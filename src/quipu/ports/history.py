@@ -1,12 +1,14 @@
-"""HistoryStore and EditStore: the earlier versions of documents, and the corrections that people have made."""
+"""HistoryStore, EditStore and ArchiveStore: earlier versions of documents, corrections, and archives of an index."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from quipu.model.document import EarlierVersion
 from quipu.model.edit import RecordedEdit
+
+OnBytes = Callable[[int, int], None]  # gets how many bytes were read, and of how many
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,3 +84,27 @@ class EditStore(Protocol):
 
     async def n_chunks_in(self, documents: Sequence[str]) -> dict[int, int]:
         """Return how many chunks of these documents each edit that holds changes; those with none are omitted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveSummary:
+    """What an archive holds: the schema and the revision of its index, when it was made (UTC), and its size."""
+
+    schema: int
+    revision: int
+    created_at: str
+    n_documents: int
+    n_chunks: int
+    n_bytes: int = 0
+    file: str = ""
+
+
+class ArchiveStore(Protocol):
+    """Makes archives of its index.
+
+    An archive holds every fact, the work that waits, replies, usage, conversations and edits, and the derivations with
+    the change log. Nothing that is in it must be computed, or paid for, again.
+    """
+
+    async def write(self, file: Path, created_at: str, on_bytes: OnBytes) -> ArchiveSummary:
+        """Write an archive of one snapshot to a new file, while others write. `created_at` is noted in it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from quipu.engine.backups import in_megabytes
 from quipu.errors import InvalidInput, NotFound
 from quipu.model.event import EventSink, ignore_event
-from quipu.ports.archive import ArchiveSummary, OnBytes
+from quipu.ports.history import ArchiveSummary, OnBytes
 from quipu.settings import Settings
 from quipu.stores.relational.archive import ArchiveReader, adopt
 from quipu.stores.sqlite.backend import SqliteBackend

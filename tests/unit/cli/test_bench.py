@@ -169,3 +169,39 @@ def test_own_questions_are_written_by_the_model_of_the_judge(place: Path, capsys
             assert f"custom/judge is asked {n_drafts} times" in printed.err
             assert json.loads(printed.out)["n_questions"] == n_drafts
             assert server.settled().total(RequestKind.JUDGE).n_completed == n_drafts
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Four documents of one chunk of 2 kB, and a file that cannot be read."""
+    for number in range(4):
+        text = f"Ada Kern{number} met Bo Dahl in Port Mery. Bo Dahl sold {number} ships to Ada Kern{number} of Oslo. "
+        (tmp_path / f"{number}.md").write_text(22 * text, encoding="utf-8")
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+    return tmp_path
+
+
+def test_speed_is_measured_at_each_size(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = _json(capsys, "bench", "speed", str(folder), "--size", "3", "--size", "1", "-s", "lexical,weave")
+    assert [(size["n_chunks"], size["n_documents"]) for size in report["sizes"]] == [(1, 1), (3, 3)]
+    assert report["note"] == "" and report["failed"] == []
+    for size in report["sizes"]:
+        assert [question["strategy"] for question in size["questions"]] == ["lexical", "weave"]
+        assert min(size[name] for name in ("add_ms", "one_more_ms", "remove_ms", "open_ms", "n_bytes")) > 0
+        assert all(0 < question["median_ms"] <= question["p95_ms"] for question in size["questions"])
+    assert sorted(path.name for path in folder.iterdir()) == ["0.md", "1.md", "2.md", "3.md", "broken.pdf"]
+
+
+def test_speed_says_which_strategy_failed_and_which_size_was_not_reached(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(("bench", "speed", str(folder), "--size", "2", "--size", "9", "-s", "naive,community_global")) == 1
+    out = capsys.readouterr().out
+    assert "left out: community_global. " in out and "quipu refresh reports" in out
+    assert "The documents have only 4 chunks." in out
+    assert [line.split()[0] for line in out.splitlines()[2:4]] == ["2", "4"]
+
+
+def test_a_folder_without_documents_has_no_speed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(("bench", "speed", str(tmp_path))) == 1
+    assert "There is no document that can be read." in capsys.readouterr().out

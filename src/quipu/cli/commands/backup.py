@@ -13,7 +13,7 @@ from quipu.cli.progress import progress
 from quipu.text.formatting import format_count
 
 if TYPE_CHECKING:
-    from quipu.ports.archive import ArchiveSummary
+    from quipu.ports.history import ArchiveSummary
 
 _MEGABYTE = 1_000_000
 _FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))

@@ -1,5 +1,6 @@
 """`quipu bench`: measure strategies on one's own documents and questions, and say which one to choose."""
 
+import random
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,26 +10,24 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.text import Text
 
 from quipu.cli.asking import options
+from quipu.cli.comparisons import render_scores, render_speed
 from quipu.cli.options import QuipuCommand, QuipuGroup, budget_option, load_settings, no_model_option, with_engine
-from quipu.cli.output import Column, amount, emit, in_currency, money, print_wide, stderr, styled, tokens
+from quipu.cli.output import amount, emit, stderr, styled, tokens
 from quipu.cli.progress import progress
 from quipu.errors import InvalidInput
 from quipu.model.chat import Role
-from quipu.model.usage import MICRO
 from quipu.text.formatting import format_count, format_times
 
 if TYPE_CHECKING:
     from quipu.bench.datasets import GoldQuestion
-    from quipu.bench.metrics import Mean
-    from quipu.bench.strategies import BenchEstimate, Plan, StrategyComparison, StrategyScore
+    from quipu.bench.strategies import BenchEstimate, Plan, StrategyComparison
     from quipu.engine import Quipu
     from quipu.settings import Settings
 
-FEW_QUESTIONS = 30  # with fewer, differences between strategies are mostly chance
-CHEAPER = 0.7  # times the cost of another strategy; times differ by less from run to run
+SIZES = (200, 1_000, 4_000)  # chunks
+TIMED = ("weave", "mix", "naive", "lexical")
 SEED = 1
 BY_RETRIEVAL = ("R@5", "R@2", "R@10", "R@20", "All@8", "MRR", "nDCG@10", "in context")
 BY_ANSWERS = ("shown", "F1", "exact", "in context", "refused", "R@5")
@@ -58,10 +57,11 @@ class _BenchRequest:
         "quipu bench retrieval questions.jsonl",
         "quipu bench answers questions.tsv --strategies weave,mix,lexical",
         "quipu bench answers questions.jsonl --dry-run",
+        "quipu bench speed ./docs",
     ),
 )
 def command() -> None:
-    """Measure strategies on your documents and questions, and say which one to choose."""
+    """Measure strategies on your documents and questions, say which one to choose, and measure speed."""
 
 
 _bench_options = options(
@@ -159,6 +159,58 @@ def answers(*, has_no_model: bool, budget: str | None, **request: object) -> int
     return _measure(_request(request, with_answers=True), has_no_model=has_no_model, budget=budget)
 
 
+@command.command(
+    "speed",
+    cls=QuipuCommand,
+    examples=(
+        "quipu bench speed ./docs",
+        "quipu bench speed ./docs --size 500 --size 2000 -s weave,ppr",
+        "quipu bench speed ./docs --json",
+    ),
+)
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    type=click.IntRange(1),
+    default=SIZES,
+    metavar="N",
+    help=f"Chunks at which to measure; may be given several times. [{', '.join(map(str, SIZES))}]",
+)
+@click.option(
+    "-s", "--strategies", "listed", default=",".join(TIMED), metavar="NAMES", help=f"To ask with. [{','.join(TIMED)}]"
+)
+def speed(folder: Path, sizes: tuple[int, ...], listed: str) -> int:
+    """Measure what adding FOLDER and asking about it cost as the index grows, with your embedder.
+
+    The documents are added to a new index, which is deleted afterwards; local rules read them, so no language model is
+    asked. At each size one more document, its removal, questions and the opening of the index are timed. A strategy
+    that needs a derivation which `quipu refresh` makes is left out.
+    """
+    import asyncio
+
+    from quipu.bench.speed import measure_speed
+    from quipu.ingest.sources import find_sources
+    from quipu.model.document import SourceDocument
+    from quipu.parse import FILE_TYPES
+    from quipu.retrieve import strategy_named
+
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    for name in names:
+        strategy_named(name)
+    root = folder.resolve()
+    paths = sorted(path for path in root.glob("**/[!.]*") if path.is_file())
+    random.Random(SEED).shuffle(paths)  # so that each size has documents of all folders
+    readable = find_sources(paths, root=root, file_types=FILE_TYPES)
+    sources = (source for source in readable if isinstance(source, SourceDocument))
+    with tempfile.TemporaryDirectory() as index, progress() as on_event:
+        settings = load_settings().without_models().model_copy(update={"index": Path(index) / "kb"})
+        report = asyncio.run(measure_speed(settings, sources, sizes, names, on_event))
+    emit(report, render_speed)
+    return 1 if report.failed or not report.sizes else 0
+
+
 def _request(values: dict[str, object], *, with_answers: bool) -> _BenchRequest:
     request = _BenchRequest(**values, with_answers=with_answers)  # type: ignore[arg-type]
     if request.is_own == bool(request.questions):
@@ -181,7 +233,7 @@ def _measure(request: _BenchRequest, *, has_no_model: bool, budget: str | None) 
     if request.is_dry:
         emit(estimate, _render_estimate)
         return 0
-    emit(comparison, _render)
+    emit(comparison, render_scores)
     named = set(_names(request)) & {name for name, _ in comparison.failed}
     return 1 if comparison.stopped or named else 0
 
@@ -278,122 +330,3 @@ def _render_estimate(console: Console, estimate: "BenchEstimate | None") -> None
         n_tokens = f"{tokens(estimate.input_tokens)} tokens in, {tokens(estimate.output_tokens)} out"
         console.print(styled(f"{' and '.join(work)}: about {n_tokens}; {cost}."))
     console.print(styled("Strategies may ask it further questions. Replies are cached: nothing is paid twice.", "dim"))
-
-
-def _render(console: Console, comparison: "StrategyComparison") -> None:
-    """Draw the table of scores, then the choice."""
-    from quipu.bench.strategies import COSTS, SHARES
-
-    if comparison.scores:
-        names = [name for name in SHARES if any(name in score.shares for score in comparison.scores)]
-        columns = [_share_column(comparison, name) for name in names]
-        costs = [name for name in COSTS if any(score.costs.get(name) for score in comparison.scores)]
-        columns += [_cost_column(comparison, name) for name in costs]
-        print_wide(console, [score.strategy for score in comparison.scores], columns, heading="strategy")
-        console.print(
-            styled(
-                "Shares in percent, with 95 % intervals in the column of the choice; a question's cost: median tokens, "
-                "characters and times, mean calls and money.",
-                "dim",
-            )
-        )
-    _render_refusals(console, comparison)
-    for name, error in comparison.failed:
-        console.print(styled(f"left out: {name}. {error}", "yellow"))
-    if comparison.stopped:
-        extent = f"{comparison.n_asked:,} of {format_count(comparison.n_questions, 'question')} asked"
-        console.print(styled(f"Stopped, {extent}. {comparison.stopped}", "yellow"))
-    console.print()
-    for line in _choice(comparison):
-        console.print(line)
-
-
-def _render_refusals(console: Console, comparison: "StrategyComparison") -> None:
-    """Draw, for each support that answers might need, the shares of questions that would be refused."""
-    curves = {score.strategy: score.refusals for score in comparison.scores if score.refusals}
-    if not curves:
-        return
-    needed = [f"{point.needed:g}" for point in next(iter(curves.values())).points]
-    columns = [
-        Column(
-            name,
-            (
-                *(Text(f"{point.unanswerable:.0f} / {point.answerable:.0f}") for point in curve.points),
-                Text(f"{curve.separation:.0f}"),
-            ),
-        )
-        for name, curve in curves.items()
-    ]
-    console.print()
-    print_wide(console, [*needed, "separation"], columns, heading="support needed")
-    console.print(
-        styled(
-            "Unanswerable / answerable questions refused, in percent, if quotes needed this support (1 as they are). "
-            "Separation: how often an answerable question has more support than an unanswerable one; 50 is chance.",
-            "dim",
-        )
-    )
-
-
-def _share_column(comparison: "StrategyComparison", name: str) -> Column:
-    is_metric = name == comparison.metric
-    cells = [_share(score.shares.get(name), is_metric=is_metric) for score in comparison.scores]
-    best = comparison.best.name if comparison.best and is_metric else None
-    return Column(
-        name,
-        tuple(
-            styled(cell, "bold" if score.strategy == best else "")
-            for cell, score in zip(cells, comparison.scores, strict=True)
-        ),
-    )
-
-
-def _share(mean: "Mean | None", *, is_metric: bool) -> str:
-    if mean is None:
-        return "–"
-    return str(mean) if is_metric else f"{mean.value:.1f}"
-
-
-def _cost_column(comparison: "StrategyComparison", name: str) -> Column:
-    values = [score.costs.get(name, 0.0) for score in comparison.scores]
-    if name == "money":
-        return Column(in_currency("money"), tuple(Text(money(round(value))) for value in values))
-    digits = 1 if name == "calls" else 0
-    return Column(name, tuple(Text(f"{value:,.{digits}f}") for value in values))
-
-
-def _choice(comparison: "StrategyComparison") -> list[Text]:
-    """Return which strategy to choose, how sure that is, and what is as good."""
-    best = comparison.best
-    if best is None:
-        return [styled(f"No question has what {comparison.metric} needs, so no strategy is chosen.", "yellow")]
-    score_by_name = {score.strategy: score for score in comparison.scores}
-    share = score_by_name[best.name].shares[comparison.metric]
-    lines = [
-        styled(f"Choose {best.name}", "bold").append(
-            f": {comparison.metric} {share} on {format_count(share.n, 'question')}. It is the best in "
-            f"{best.share:.0f} % of resamples of the questions."
-        )
-    ]
-    if comparison.as_good:
-        rivals = ", ".join(f"{name} ({best.lead[name].value:.1f} behind)" for name in comparison.as_good)
-        lines.append(styled(f"Not clearly worse, the difference may be chance: {rivals}."))
-        cheapest = min((best.name, *comparison.as_good), key=lambda name: _price(score_by_name[name]))
-        if _is_much_cheaper(score_by_name[cheapest], score_by_name[best.name]):
-            lines.append(styled(f"Of these, {cheapest} costs the least for a question."))
-    elif best.lead:
-        lines.append(styled("Every other strategy is worse by more than chance."))
-    if share.n < FEW_QUESTIONS:
-        lines.append(styled(f"These are few questions: the choice is surer with {FEW_QUESTIONS} or more.", "yellow"))
-    lines.append(styled(f'To use it, set strategy = "{best.name}" in quipu.toml.', "dim"))
-    return lines
-
-
-def _price(score: "StrategyScore") -> tuple[float, float, str]:
-    return score.costs.get("money", 0.0) / MICRO, score.costs.get("CPU ms", 0.0), score.strategy
-
-
-def _is_much_cheaper(score: "StrategyScore", other: "StrategyScore") -> bool:
-    """Return whether a question costs clearly less money, or, for the same money, clearly less processor time."""
-    (own_money, own_ms, _), (other_money, other_ms, _) = _price(score), _price(other)
-    return own_money < CHEAPER * other_money or (own_money == other_money and own_ms < CHEAPER * other_ms)

@@ -23,7 +23,7 @@ from typing import BinaryIO
 from sqlalchemy import Connection, func, insert, inspect, select
 
 from quipu.errors import Corrupt, InvalidInput
-from quipu.ports.archive import ArchiveSummary, OnBytes
+from quipu.ports.history import ArchiveSummary, OnBytes
 from quipu.stores.relational import jobs
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.migrations import migrate

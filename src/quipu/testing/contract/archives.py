@@ -1,4 +1,4 @@
-"""Promises of `ports/archive.py`: an archive holds everything, of one snapshot, and fills another store."""
+"""Promises of `ports/history.py`: an archive holds everything, of one snapshot, and fills another store."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -13,8 +13,8 @@ from quipu.model.delta import Delta
 from quipu.model.document import DocumentStatus
 from quipu.model.edit import Edit, EditKind
 from quipu.model.usage import Stage, UsageRow
-from quipu.ports.archive import ArchiveStore
 from quipu.ports.derivation_view import NodeKind
+from quipu.ports.history import ArchiveStore
 from quipu.ports.reply_cache import CallReply
 from quipu.ports.store import Store
 from quipu.testing.contract import run_as_coroutines
