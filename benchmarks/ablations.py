@@ -20,9 +20,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # so that it runs as a file, too
 
+from benchmarks.reference.scores import Score, measure, read_recorded  # noqa: E402
 from benchmarks.retrieval import CACHE, DATA  # noqa: E402
-from quipu.bench.datasets import Dataset, read_dataset, read_recorded  # noqa: E402
-from quipu.bench.retrieval import Score, measure  # noqa: E402
+from quipu.bench.datasets import Dataset, read_dataset  # noqa: E402
 from quipu.errors import QuipuError  # noqa: E402
 from quipu.model.evidence import Scored  # noqa: E402
 from quipu.model.query import Query  # noqa: E402

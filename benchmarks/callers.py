@@ -24,8 +24,7 @@ from pathlib import Path
 import httpx
 
 import quipu
-from quipu.bench.datasets import Dataset, read_dataset
-from quipu.bench.retrieval import sources_of
+from quipu.bench.datasets import Dataset, read_dataset, sources_of
 from quipu.engine import Quipu
 from quipu.engine.reopenable_view import RetrievalTurns
 from quipu.errors import QuipuError

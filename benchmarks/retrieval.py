@@ -20,9 +20,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # so that it runs as a file, too
 
+from benchmarks.reference.scores import Measured, measure, read_recorded, table  # noqa: E402
 from benchmarks.speed.machine import commit, machine, versions  # noqa: E402
-from quipu.bench.datasets import read_dataset, read_recorded  # noqa: E402
-from quipu.bench.retrieval import Measured, measure, ranking_strategies, table  # noqa: E402
+from quipu.bench.datasets import read_dataset  # noqa: E402
+from quipu.bench.strategies import ranking_strategies  # noqa: E402
 from quipu.errors import QuipuError, Unavailable  # noqa: E402
 from quipu.ingest.graph_import import ImportedExtractor  # noqa: E402
 from quipu.settings import Settings  # noqa: E402

@@ -11,15 +11,21 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import quipu
+from quipu.derive.catalog import CATALOG
 from quipu.errors import InvalidInput, NotFound
-from quipu.ingest.graph_import import ImportedExtractor, read_recordings
+from quipu.ingest.local import LocalExtractor
 from quipu.model.delta import ChunkFacts
 from quipu.model.document import DocumentStatus
+from quipu.model.event import EventSink
 from quipu.model.graph import Chunk, EntityMention
+from quipu.model.ids import digest
+from quipu.ports.ingest import Extractor
+from quipu.settings import Settings
+from quipu.stores.relational.migrations import SCHEMA
 from quipu.text.sentences import sentence_spans
 from quipu.text.words import content_terms, content_terms_of, split_words
+from quipu.wiring import make_analyzer, open_embedder, open_engine
 
-RECORDED_FILE = "extraction.jsonl"
 MIN_TERMS, MAX_TERMS = 4, 40  # content words of a sentence that a question is made from
 MAX_CHUNKS_OF_BRIDGE = 12  # a name in more chunks says too little about which one is meant
 N_FIRST_WORDS, N_SECOND_WORDS = 3, 2  # words of each sentence in a question about two passages
@@ -210,16 +216,6 @@ def _matching(name: str, document_ids: Sequence[str], place: str) -> frozenset[s
     return ids
 
 
-def read_recorded(folder: Path) -> ImportedExtractor | None:
-    """Return an extractor that replays the extractions recorded in a data set's folder, None if there are none.
-
-    Raises InvalidInput, which names the line, for an invalid record.
-    """
-    path = folder / RECORDED_FILE
-    recordings = read_recordings(path) if path.is_file() else None
-    return ImportedExtractor(recordings) if recordings else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fact:
     """A sentence of a chunk, and the names that stand in it."""
@@ -332,3 +328,34 @@ def _words(sentence: str, names: Iterable[str]) -> list[str]:
 def _question(kind: str, fact: _Fact, text: str, answer: str, gold: Sequence[str]) -> GoldQuestion:
     groups = tuple(frozenset({chunk_id}) for chunk_id in gold)
     return GoldQuestion(id=f"{kind}-{fact.chunk.id}", text=text, answers=(answer,), gold=groups)
+
+
+async def index_dataset(dataset: Dataset, cache: Path, settings: Settings, on_event: EventSink) -> Path:
+    """Return the folder of an index with the passages, read by rules, and every derivation; it is kept in `cache`."""
+    folder = await index_folder(dataset, cache, settings.embedder, LocalExtractor())
+    settings = settings.model_copy(update={"index": folder}).without_models()
+    async with await open_engine(settings) as kb:
+        await kb.add(*sources_of(dataset), on_event=on_event)
+        await kb.refresh([strategy.name for strategy in CATALOG], on_event=on_event)
+    return folder
+
+
+async def index_folder(dataset: Dataset, cache: Path, embedder: str, extractor: Extractor) -> Path:
+    """Return the folder for the index of these passages; the name depends on the passages and the configuration."""
+    settings = Settings(embedder=embedder)
+    recipe = (
+        (await open_embedder(settings)).identity,
+        extractor.identity,
+        make_analyzer(settings).identity,
+        str(SCHEMA),
+        str(settings.default_chunking),
+    )
+    passages = (part for passage in dataset.passages for part in (passage.id, passage.title, passage.text))
+    return cache / f"{dataset.name}-{embedder}-{digest(*recipe, *passages)[:12]}"
+
+
+def sources_of(dataset: Dataset) -> list[quipu.SourceDocument]:
+    return [
+        quipu.SourceDocument(id=passage.id, content=passage.text.encode(), title=passage.title)
+        for passage in dataset.passages
+    ]

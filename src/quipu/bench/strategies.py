@@ -31,6 +31,7 @@ from quipu.model.answer import Answer
 from quipu.model.event import EventSink, Progress, ignore_event
 from quipu.model.ids import digest
 from quipu.providers.local import ByteTokenizer
+from quipu.retrieve import STRATEGIES
 from quipu.wiring.inventory import NamedModel
 
 RANKING = ("R@2", "R@5", "R@10", "R@20", "All@8", "MRR", "nDCG@10")
@@ -108,6 +109,11 @@ class BenchEstimate:
     n_judgements: int = 0
 
 
+def ranking_strategies() -> list[str]:
+    """Return the names of the strategies that rank passages."""
+    return [strategy.name for strategy in STRATEGIES.values() if strategy.ranks_passages]
+
+
 class ReplyFile:
     """A file of replies, one a line, so that a run that was stopped continues where it ended.
 
@@ -153,8 +159,8 @@ class ReplyFile:
 class Plan:
     """What is measured: questions, strategies, and the share by which the best is chosen.
 
-    Without `with_answers` only contexts are made: no model writes. `judgements` are what a judge says of answers. With
-    `are_drafts` the model of the judge is to write the questions about the passages of these.
+    Without `with_answers` only contexts are made: no model writes. `judgements` are what a judge says of answers. If
+    the questions `are_drafts`, made of words, the judge's model is still to write better ones about their passages.
     """
 
     questions: tuple[GoldQuestion, ...]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quipu.bench.datasets import RECORDED_FILE, read_recorded
+from benchmarks.reference.scores import RECORDED_FILE, read_recorded
 from quipu.errors import InvalidInput
 from quipu.model.extraction import ChunkInput, Extraction
 

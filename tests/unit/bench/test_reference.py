@@ -6,7 +6,7 @@ from math import log
 import numpy as np
 import pytest
 
-from quipu.bench.metrics import MIN_IDF, Agreement, Bm25, BruteForce, is_same, is_tied
+from benchmarks.reference.brute_force import MIN_IDF, Agreement, Bm25, BruteForce, is_same, is_tied
 
 AGREEMENT = Agreement(
     dataset="tiny", embedder="words", strategy="naive", reference="brute force", questions=10, same=9, tied=1

@@ -3,8 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.reference.scores import measure, table
 from quipu.bench.datasets import Dataset, DatasetPassage, GoldQuestion
-from quipu.bench.retrieval import measure, ranking_strategies, table
+from quipu.bench.strategies import ranking_strategies
 from quipu.wiring import INDEX_FILE
 
 DATASET = Dataset(

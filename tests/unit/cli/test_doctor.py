@@ -1,16 +1,20 @@
 """`quipu doctor` on models: one small call to each, what it showed, and what to change."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from quipu.stores.postgres.backend import PostgresBackend
 from quipu.testing.scripted.script import RequestKind, Script, Service
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
+from tests.postgres import PostgresIndexes
 from tests.unit.cli.conftest import Cli, FakeEngine
 
 KEY = "sesame-of-the-server"
@@ -137,3 +141,44 @@ def test_a_grouping_whose_library_is_missing_is_told_with_its_remedy_and_fails_n
     assert "scikit-learn is not installed" in checks["hierarchy"]["detail"]
     assert "pip install 'quipu-rag[mixture]'" in checks["hierarchy"]["remedy"]
     assert [name for name, check in checks.items() if check["outcome"] == "failed"] == ["hierarchy"]
+
+
+def test_a_database_is_checked_beside_its_index(cli: Cli, postgres: PostgresIndexes) -> None:
+    checks = _checks(cli, index=postgres.server.address("doctor"))
+    assert checks["database"]["outcome"] == "ok"
+    assert re.fullmatch(r"PostgreSQL .+, UTF8, not encrypted, [\d.]+ ms a round trip", checks["database"]["detail"])
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome", "detail", "remedy"),
+    [
+        ({"encoding": "LATIN1"}, "failed", "not in UTF8", "createdb --encoding UTF8"),
+        ({"is_standby": True, "lacking": ("INSERT ON x",)}, "ok", "a standby, which can only be asked", ""),
+        ({"lacking": ("USAGE ON x",), "needed": ("USAGE ON x",)}, "failed", "may not use", "GRANT USAGE ON x TO"),
+        ({"lacking": ("INSERT ON x",)}, "warning", "may ask, not add", "GRANT INSERT ON x TO"),
+        ({"is_local": False}, "warning", "not encrypted", "sslmode=verify-full"),
+        ({"is_local": False, "is_encrypted": True}, "ok", ", encrypted,", ""),
+        ({"round_trip_ms": 20.0}, "warning", "20.0 ms", "nearer to the server"),
+    ],
+)
+def test_what_is_wrong_with_a_database_comes_with_a_remedy(
+    cli: Cli,
+    postgres: PostgresIndexes,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    change: dict[str, Any],
+    outcome: str,
+    detail: str,
+    remedy: str,
+) -> None:
+    state = PostgresBackend.state
+    monkeypatch.setattr(PostgresBackend, "state", lambda backend: replace(state(backend), **change))
+    check = _checks(cli, index=postgres.server.address("doctor"))["database"]
+    assert check["outcome"] == outcome
+    assert detail in check["detail"] and remedy in check["remedy"]
+    assert bool(check["remedy"]) == bool(remedy)
+
+
+def test_a_server_that_is_away_is_told_of(cli: Cli) -> None:
+    check = _checks(cli, index="postgresql://me@/db?host=/nowhere")["database"]
+    assert check["outcome"] == "failed" and "Check that the server runs" in check["remedy"]

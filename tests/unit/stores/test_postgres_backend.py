@@ -26,6 +26,7 @@ _RIGHTS = """
 """
 _KILL_ALL = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'quipu'"
 _READ, _WRITE = "SELECT", "SELECT, INSERT, UPDATE, DELETE"
+_CHANGES = ("INSERT", "UPDATE", "DELETE")
 
 
 @asynccontextmanager
@@ -84,6 +85,41 @@ async def test_a_writer_needs_no_right_to_create_anything(postgres: PostgresInde
         assert await owner.verify() == []
 
 
+@pytest.mark.parametrize(
+    ("user", "rights", "name", "lacking", "needed"),
+    [
+        ("postgres", "", "rights", (), ()),
+        ("postgres", "", "another", (), ()),
+        ("writer", _WRITE, "rights", (), ()),
+        ("reader", _READ, "rights", tuple(f"{kind} ON ALL TABLES IN SCHEMA quipu_rights" for kind in _CHANGES), ()),
+        ("reader", _READ, "another", ("CREATE ON DATABASE",), ("CREATE ON DATABASE",)),
+    ],
+)
+async def test_the_state_of_a_server_names_the_rights_that_a_user_lacks(
+    postgres: PostgresIndexes, user: str, rights: str, name: str, lacking: tuple[str, ...], needed: tuple[str, ...]
+) -> None:
+    async with _opened(postgres, "rights"):
+        if rights:
+            _grant(postgres, user, rights)
+        backend = PostgresBackend(parse_database_address(postgres.server.address(name, user=user)), busy_timeout_s=5.0)
+        state = backend.state()
+        backend.close()
+    assert (state.lacking, state.needed) == (lacking, needed)
+    assert (state.encoding, state.is_standby, state.is_local) == ("UTF8", False, True)
+    assert int(state.version.split(".")[0]) >= 12 and state.round_trip_ms > 0
+
+
+async def test_who_may_not_use_the_schema_needs_that_right_first(postgres: PostgresIndexes) -> None:
+    async with _opened(postgres, "rights"):
+        _grant(postgres, "stranger", _READ)
+        with psycopg.connect(postgres.server.uri(), autocommit=True) as connection:
+            connection.execute("REVOKE USAGE ON SCHEMA quipu_rights FROM stranger")
+        address = parse_database_address(postgres.server.address("rights", user="stranger"))
+        backend = PostgresBackend(address, busy_timeout_s=5.0)
+        assert backend.state().needed == ("USAGE ON SCHEMA quipu_rights",)
+        backend.close()
+
+
 async def test_a_user_who_may_not_create_an_index_hears_what_to_grant(postgres: PostgresIndexes) -> None:
     async with _opened(postgres, "rights"):
         _grant(postgres, "reader", _READ)
@@ -107,6 +143,9 @@ async def test_a_hot_standby_answers_and_refuses_to_write(postgres: PostgresInde
                 await publish(reader, document("c", "A roof."))
             assert "standby" in caught.value.remedy
             await reader.close()
+            backend = PostgresBackend(address, busy_timeout_s=5.0)
+            assert backend.state().is_standby
+            backend.close()
 
 
 async def test_texts_are_in_code_point_order_whatever_the_database_says(postgres: PostgresIndexes) -> None:

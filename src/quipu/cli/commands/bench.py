@@ -242,8 +242,7 @@ def _index_dataset(request: _BenchRequest, settings: "Settings", on_event: Calla
     """Return settings for the index of a data set, which is made if it is not in the cache."""
     import asyncio
 
-    from quipu.bench.datasets import read_dataset
-    from quipu.bench.retrieval import index_dataset
+    from quipu.bench.datasets import index_dataset, read_dataset
 
     assert request.questions is not None
     dataset = read_dataset(request.questions.resolve())
@@ -253,8 +252,7 @@ def _index_dataset(request: _BenchRequest, settings: "Settings", on_event: Calla
 
 async def _plan(request: _BenchRequest, settings: "Settings", engine: "Quipu") -> "Plan":
     from quipu.bench.judge import Judgement
-    from quipu.bench.retrieval import ranking_strategies
-    from quipu.bench.strategies import Plan
+    from quipu.bench.strategies import Plan, ranking_strategies
     from quipu.retrieve import strategy_named
 
     names = _names(request)

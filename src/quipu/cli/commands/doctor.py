@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _STYLE_BY_OUTCOME = {"ok": "green", "warning": "yellow", "failed": "red"}
 _MIN_FREE_BYTES = 200_000_000
+_FAR_MS = 5
 _EXTRAS = {
     "rjieba": "zh",
     "onnxruntime": "minilm",
@@ -72,6 +73,8 @@ def command() -> int:
         *secrets_checks(settings),
         _space(settings.folder or settings.cache_folder),
     ]
+    if settings.folder is None:
+        checks.append(_tried("database", lambda: _database(settings)))
     checks += [_tried("index", lambda: _index(settings)), *_extras()]
     emit(checks, _render)
     return 1 if any(check.outcome == "failed" for check in checks) else 0
@@ -161,6 +164,36 @@ def _space(index: Path) -> Check:
     if free < _MIN_FREE_BYTES:
         return Check(name="space", outcome="warning", detail=detail, remedy="Free some space before adding documents.")
     return Check(name="space", outcome="ok", detail=detail)
+
+
+def _database(settings: "Settings") -> Check:
+    """Check what the database server is, and what it lets the user of the address do."""
+    from quipu.wiring.candidates import open_postgres
+
+    backend = open_postgres(settings, str(settings.index))
+    try:
+        state = backend.state()
+    finally:
+        backend.close()
+    way = "encrypted" if state.is_encrypted else "not encrypted"
+    detail = f"PostgreSQL {state.version}, {state.encoding}, {way}, {state.round_trip_ms:.1f} ms a round trip"
+    check = Check(name="database", outcome="ok", detail=f"{detail}; a standby, which can only be asked")
+    if state.encoding != "UTF8":
+        remedy = "Make one that is: createdb --encoding UTF8 --template template0 NAME"
+        return replace(check, outcome="failed", detail=f"{detail}: the database is not in UTF8", remedy=remedy)
+    if state.is_standby:
+        return check
+    grant = f"As the owner: {'; '.join(f'GRANT {right} TO …' for right in state.lacking)}"
+    if state.needed:
+        return replace(check, outcome="failed", detail=f"{detail}; this user may not use the index", remedy=grant)
+    if state.lacking:
+        return replace(check, outcome="warning", detail=f"{detail}; this user may ask, not add", remedy=grant)
+    if not state.is_local and not state.is_encrypted:
+        return replace(check, outcome="warning", detail=detail, remedy="Add sslmode=verify-full to the address.")
+    if state.round_trip_ms > _FAR_MS:
+        remedy = "Run Quipu nearer to the server: a document takes about a hundred round trips, a question fifteen."
+        return replace(check, outcome="warning", detail=detail, remedy=remedy)
+    return replace(check, detail=detail)
 
 
 def _index(settings: "Settings") -> Check:

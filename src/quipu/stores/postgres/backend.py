@@ -34,6 +34,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from quipu.errors import Busy, InvalidInput, NotFound, QuipuError, Unavailable
 from quipu.model.index_address import DatabaseAddress
+from quipu.stores.postgres import PostgresState, read_state
 
 try:
     import psycopg
@@ -186,6 +187,11 @@ class PostgresBackend:
     def damage(self, connection: Connection, *, is_quick: bool = False) -> list[str]:
         """Return nothing: PostgreSQL checks its pages itself, where data checksums are on."""
         return []
+
+    def state(self) -> PostgresState:
+        """Return what the server is, and what it lets this user do."""
+        with self.guard(), self._engine.connect() as connection:
+            return read_state(connection, self._schema)
 
     def copy_to(self, connection: Connection, file: Path) -> None:
         """Write what a snapshot sees into a new database file, by the function that this was made with."""

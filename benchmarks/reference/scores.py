@@ -1,4 +1,4 @@
-"""Retrieval benchmark: scores every strategy that ranks passages on one data set, through the public engine."""
+"""Scores of every strategy that ranks passages on one data set, through the public engine, beside its references."""
 
 import asyncio
 import time
@@ -8,32 +8,19 @@ from pathlib import Path
 from statistics import median
 
 import quipu
-from quipu.bench.datasets import Dataset, GoldQuestion
-from quipu.bench.metrics import (
-    Agreement,
-    Mean,
-    all_at,
-    bm25,
-    brute_force,
-    convex_fusion,
-    covers_answer,
-    is_same,
-    is_tied,
-    mean_percent,
-    recall_at,
-)
+from benchmarks.reference.brute_force import Agreement, bm25, brute_force, convex_fusion, is_same, is_tied
+from quipu.bench.datasets import Dataset, GoldQuestion, index_folder, sources_of
+from quipu.bench.metrics import Mean, all_at, covers_answer, mean_percent, recall_at
 from quipu.derive.catalog import CATALOG
+from quipu.ingest.graph_import import ImportedExtractor, read_recordings
 from quipu.ingest.local import LocalExtractor
-from quipu.model.event import EventSink
 from quipu.model.graph import Chunk
-from quipu.model.ids import digest
 from quipu.ports.ingest import Extractor
 from quipu.providers.local import ByteTokenizer
-from quipu.retrieve import STRATEGIES
 from quipu.settings import Settings
-from quipu.stores.relational.migrations import SCHEMA
 from quipu.wiring import make_analyzer, open_embedder, open_engine, open_store
 
+RECORDED_FILE = "extraction.jsonl"
 RECALLS_AT = (2, 5, 10, 20)
 _TOKENIZER = ByteTokenizer()
 ALL_AT = 8
@@ -100,11 +87,6 @@ class Measured:
 
     scores: tuple[Score, ...]
     agreements: tuple[Agreement, ...]
-
-
-def ranking_strategies() -> list[str]:
-    """Return the names of the strategies that rank passages."""
-    return [strategy.name for strategy in STRATEGIES.values() if strategy.ranks_passages]
 
 
 async def measure(
@@ -205,37 +187,6 @@ async def _fusion_outcomes(
     ]
 
 
-async def index_dataset(dataset: Dataset, cache: Path, settings: Settings, on_event: EventSink) -> Path:
-    """Return the folder of an index with the passages, read by rules, and every derivation; it is kept in `cache`."""
-    folder = await index_folder(dataset, cache, settings.embedder, LocalExtractor())
-    settings = settings.model_copy(update={"index": folder}).without_models()
-    async with await open_engine(settings) as kb:
-        await kb.add(*sources_of(dataset), on_event=on_event)
-        await kb.refresh([strategy.name for strategy in CATALOG], on_event=on_event)
-    return folder
-
-
-async def index_folder(dataset: Dataset, cache: Path, embedder: str, extractor: Extractor) -> Path:
-    """Return the folder for the index of these passages; the name depends on the passages and the configuration."""
-    settings = Settings(embedder=embedder)
-    recipe = (
-        (await open_embedder(settings)).identity,
-        extractor.identity,
-        make_analyzer(settings).identity,
-        str(SCHEMA),
-        str(settings.default_chunking),
-    )
-    passages = (part for passage in dataset.passages for part in (passage.id, passage.title, passage.text))
-    return cache / f"{dataset.name}-{embedder}-{digest(*recipe, *passages)[:12]}"
-
-
-def sources_of(dataset: Dataset) -> list[quipu.SourceDocument]:
-    return [
-        quipu.SourceDocument(id=passage.id, content=passage.text.encode(), title=passage.title)
-        for passage in dataset.passages
-    ]
-
-
 async def _chunks(kb: quipu.Quipu) -> list[Chunk]:
     reports = await asyncio.gather(*(kb.document(document.id) for document in await kb.documents()))
     return [chunk for report in reports for chunk in report.chunks]
@@ -298,8 +249,8 @@ async def _cosines(
             reference = await brute_force(view)
     finally:
         await store.close()
-    min_score = settings.query("").min_similarity
-    return (reference.scores(vector, min_score=min_score) for vector in vectors)
+    least = settings.query("").min_similarity if min_score is None else min_score
+    return (reference.scores(vector, min_score=least) for vector in vectors)
 
 
 async def _bm25_scores(
@@ -308,3 +259,13 @@ async def _bm25_scores(
     analyzer = make_analyzer(settings)
     reference = bm25(chunks, analyzer)
     return (reference.scores(analyzer.query_terms(question.text)) for question in questions)
+
+
+def read_recorded(folder: Path) -> ImportedExtractor | None:
+    """Return an extractor that replays the extractions recorded in a data set's folder, None if there are none.
+
+    Raises InvalidInput, which names the line, for an invalid record.
+    """
+    path = folder / RECORDED_FILE
+    recordings = read_recordings(path) if path.is_file() else None
+    return ImportedExtractor(recordings) if recordings else None
