@@ -17,7 +17,7 @@ test("a question is answered, and a click on its citation opens the document at 
   assert.match(await page.textContent("mark.highlight"), /built on the work of the scholar Alice Kober/);
   await page.click("a.citation >> nth=0");
   await page.waitForSelector("mark.cited");
-  assert.match((await page.locator("mark.cited").allTextContents()).join(" "), /built on the work of the scholar Alice Kober/);
+  assert.match((await page.locator("mark.cited").allTextContents()).join(""), /built on the work of the scholar Alice Kober/);
   assert.ok(await page.locator("mark.cited").first().isVisible());
   await page.goBack();
   await page.waitForSelector(".sources");

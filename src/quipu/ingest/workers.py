@@ -9,7 +9,7 @@ from typing import Self
 from quipu.errors import QuipuError
 from quipu.ports.store import Store
 
-_RETRY_S = 0.3  # after a first renewal that failed: nothing has told yet how long the leases last
+_FIRST_RENEWAL_S = 0.3  # after the leases began, which last a second at least: short work renews none
 
 ChunkTask = Callable[[Callable[[int], None]], Coroutine[None, None, None]]
 
@@ -92,11 +92,11 @@ async def lease_heartbeat(store: Store) -> AsyncIterator[None]:
     """Renew every lease that the store holds, until the context ends."""
 
     async def beat() -> None:
-        pause_s = _RETRY_S
+        pause_s = _FIRST_RENEWAL_S
         while True:
+            await asyncio.sleep(pause_s)
             with suppress(QuipuError):  # busy, or a full disk: the next beat comes before the lease ends
                 pause_s = await store.renew_leases()
-            await asyncio.sleep(pause_s)
 
     task = asyncio.create_task(beat())
     try:

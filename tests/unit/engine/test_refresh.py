@@ -68,7 +68,7 @@ async def test_it_is_renewed_meanwhile_and_given_back_after_an_error(
 ) -> None:
     renewed, n_renewals = asyncio.Event(), 0
     async with (
-        open_index(tmp_path / "index.sqlite", lease_s=0.03) as one,
+        open_index(tmp_path / "index.sqlite", lease_s=1.0) as one,
         open_index(tmp_path / "index.sqlite") as other,
     ):
         renew = one.renew_leases

@@ -166,6 +166,8 @@ class RelationalStore:
         return await self._write(claim)
 
     async def update_jobs(self, status: DocumentStatus, job_ids: Sequence[int] | None = None) -> set[int]:
+        if "_owner" not in vars(self):  # then it has claimed none
+            return set()
         return await self._write(
             lambda connection: jobs.update(
                 connection, status, job_ids, owner=self._owner, until_s=self._backend.clock_s() + self._lease_s
