@@ -316,8 +316,6 @@ def _encodable(text: str) -> str:
 
     Other text is returned itself, not a copy, so the mentions of a sentence share it.
     """
-    return (
-        text
-        if text.isascii() or find_text_with_surrogate(text) is None
-        else text.encode("utf-8", "replace").decode("utf-8")
-    )
+    if text.isascii() or find_text_with_surrogate(text) is None:
+        return text
+    return text.encode("utf-8", "replace").decode("utf-8")

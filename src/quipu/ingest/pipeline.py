@@ -262,8 +262,8 @@ class _PipelineRun:
 @cache
 def _return_freed_blocks() -> None:
     """Have glibc return large blocks to the system when they are freed; it would keep up to 32 MB for each thread."""
-    if sys.platform == "linux":
-        getattr(ctypes.CDLL(None), "mallopt", max)(_M_MMAP_THRESHOLD, _MAX_KEPT_BYTES)
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):  # other C libraries have none
+        library.mallopt(_M_MMAP_THRESHOLD, _MAX_KEPT_BYTES)
 
 
 def _parse_group(

@@ -178,6 +178,8 @@ def folder(tmp_path: Path) -> Path:
         text = f"Ada Kern{number} met Bo Dahl in Port Mery. Bo Dahl sold {number} ships to Ada Kern{number} of Oslo. "
         (tmp_path / f"{number}.md").write_text(22 * text, encoding="utf-8")
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
+    (tmp_path / ".git").mkdir()  # hidden, as for `quipu add`
+    (tmp_path / ".git" / "hidden.md").write_text(100 * "Ada Kern met Bo Dahl in Port Mery. ", encoding="utf-8")
     return tmp_path
 
 
@@ -189,7 +191,7 @@ def test_speed_is_measured_at_each_size(folder: Path, capsys: pytest.CaptureFixt
         assert [question["strategy"] for question in size["questions"]] == ["lexical", "weave"]
         assert min(size[name] for name in ("add_ms", "one_more_ms", "remove_ms", "open_ms", "n_bytes")) > 0
         assert all(0 < question["median_ms"] <= question["p95_ms"] for question in size["questions"])
-    assert sorted(path.name for path in folder.iterdir()) == ["0.md", "1.md", "2.md", "3.md", "broken.pdf"]
+    assert sorted(path.name for path in folder.iterdir()) == [".git", "0.md", "1.md", "2.md", "3.md", "broken.pdf"]
 
 
 def test_speed_says_which_strategy_failed_and_which_size_was_not_reached(

@@ -153,9 +153,14 @@ def test_a_database_is_checked_beside_its_index(cli: Cli, postgres: PostgresInde
     ("change", "outcome", "detail", "remedy"),
     [
         ({"encoding": "LATIN1"}, "failed", "not in UTF8", "createdb --encoding UTF8"),
-        ({"is_standby": True, "lacking": ("INSERT ON x",)}, "ok", "a standby, which can only be asked", ""),
-        ({"lacking": ("USAGE ON x",), "needed": ("USAGE ON x",)}, "failed", "may not use", "GRANT USAGE ON x TO"),
-        ({"lacking": ("INSERT ON x",)}, "warning", "may ask, not add", "GRANT INSERT ON x TO"),
+        ({"is_standby": True, "missing_to_add": ("INSERT ON x",)}, "ok", "a standby, which can only be asked", ""),
+        (
+            {"missing_to_add": ("USAGE ON x",), "missing_to_ask": ("USAGE ON x",)},
+            "failed",
+            "may not use",
+            "GRANT USAGE ON x TO",
+        ),
+        ({"missing_to_add": ("INSERT ON x",)}, "warning", "may ask, not add", "GRANT INSERT ON x TO"),
         ({"is_local": False}, "warning", "not encrypted", "sslmode=verify-full"),
         ({"is_local": False, "is_encrypted": True}, "ok", ", encrypted,", ""),
         ({"round_trip_ms": 20.0}, "warning", "20.0 ms", "nearer to the server"),

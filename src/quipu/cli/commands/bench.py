@@ -2,7 +2,7 @@
 
 import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -196,14 +196,18 @@ def speed(folder: Path, sizes: tuple[int, ...], listed: str) -> int:
     from quipu.parse import FILE_TYPES
     from quipu.retrieve import strategy_named
 
-    names = [name.strip() for name in listed.split(",") if name.strip()]
+    names = _split_names([listed])
     for name in names:
         strategy_named(name)
     root = folder.resolve()
-    paths = sorted(path for path in root.glob("**/[!.]*") if path.is_file())
+
+    def readable(*paths: Path) -> "Iterator[SourceDocument]":
+        found_sources = find_sources(paths, root=root, file_types=FILE_TYPES)
+        return (source for source in found_sources if isinstance(source, SourceDocument))
+
+    paths = [root / source.id for source in readable(root)]  # what `quipu add` would read; it is read again later
     random.Random(SEED).shuffle(paths)  # so that each size has documents of all folders
-    readable = find_sources(paths, root=root, file_types=FILE_TYPES)
-    sources = (source for source in readable if isinstance(source, SourceDocument))
+    sources = readable(*paths)
     with tempfile.TemporaryDirectory() as index, progress() as on_event:
         settings = load_settings().without_models().model_copy(update={"index": Path(index) / "kb"})
         report = asyncio.run(measure_speed(settings, sources, sizes, names, on_event))
@@ -269,7 +273,11 @@ async def _plan(request: _BenchRequest, settings: "Settings", engine: "Quipu") -
 
 
 def _names(request: _BenchRequest) -> list[str]:
-    return [name.strip() for text in request.listed for name in text.split(",") if name.strip()]
+    return _split_names(request.listed)
+
+
+def _split_names(listed: Iterable[str]) -> list[str]:
+    return [name.strip() for text in listed for name in text.split(",") if name.strip()]
 
 
 async def _questions(request: _BenchRequest, engine: "Quipu") -> "tuple[GoldQuestion, ...]":

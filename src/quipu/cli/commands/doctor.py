@@ -183,10 +183,10 @@ def _database(settings: "Settings") -> Check:
         return replace(check, outcome="failed", detail=f"{detail}: the database is not in UTF8", remedy=remedy)
     if state.is_standby:
         return check
-    grant = f"As the owner: {'; '.join(f'GRANT {right} TO …' for right in state.lacking)}"
-    if state.needed:
+    grant = f"As the owner: {'; '.join(f'GRANT {right} TO …' for right in state.missing_to_add)}"
+    if state.missing_to_ask:
         return replace(check, outcome="failed", detail=f"{detail}; this user may not use the index", remedy=grant)
-    if state.lacking:
+    if state.missing_to_add:
         return replace(check, outcome="warning", detail=f"{detail}; this user may ask, not add", remedy=grant)
     if not state.is_local and not state.is_encrypted:
         return replace(check, outcome="warning", detail=detail, remedy="Add sslmode=verify-full to the address.")

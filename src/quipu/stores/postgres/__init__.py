@@ -7,9 +7,9 @@ from statistics import median
 from sqlalchemy import Connection, text
 
 _N_PINGS = 5
-# Kinds of rights that the user lacks on any table; what is no schema has no tables.
 _STATE = text("""
-    SELECT current_setting('server_version') AS version,
+    SELECT current_database() AS database,
+        current_setting('server_version') AS version,
         current_setting('server_encoding') AS encoding,
         pg_is_in_recovery() AS is_standby,
         (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS is_encrypted,
@@ -25,7 +25,7 @@ _STATE = text("""
                 SELECT FROM pg_class
                 WHERE relkind = 'r' AND relnamespace = to_regnamespace(:schema) AND NOT has_table_privilege(oid, kind)
             )
-        ) AS lacking
+        ) AS missing
 """)
 
 
@@ -33,8 +33,9 @@ _STATE = text("""
 class PostgresState:
     """A server as one of its users sees it.
 
-    `lacking` are the rights, as GRANT names them, without which this user cannot add documents; without those of
-    `needed` questions cannot be asked either. A connection `is_local` if client and server have one address.
+    `missing_to_add` are the rights, as GRANT names them, that the user must get to add documents, and `missing_to_ask`
+    those of them without which questions cannot be asked either. A connection `is_local` if client and server have
+    one address.
     """
 
     version: str
@@ -43,8 +44,8 @@ class PostgresState:
     is_encrypted: bool
     is_local: bool
     round_trip_ms: float
-    lacking: tuple[str, ...]
-    needed: tuple[str, ...]
+    missing_to_add: tuple[str, ...]
+    missing_to_ask: tuple[str, ...]
 
 
 def read_state(connection: Connection, schema: str) -> PostgresState:
@@ -55,14 +56,14 @@ def read_state(connection: Connection, schema: str) -> PostgresState:
         start = time.perf_counter()
         connection.exec_driver_sql("SELECT 1").scalar()
         times.append(1_000 * (time.perf_counter() - start))
-    lacking = [f"{kind} ON ALL TABLES IN SCHEMA {schema}" for kind in state.lacking]
-    needed = [right for right in lacking if right.startswith("SELECT")]
+    to_add = [f"{kind} ON ALL TABLES IN SCHEMA {schema}" for kind in state.missing]
+    to_ask = [right for right in to_add if right.startswith("SELECT")]
     if not state.has_schema:
-        needed += [] if state.may_create_schema else ["CREATE ON DATABASE"]
+        to_ask += [] if state.may_create_schema else [f"CREATE ON DATABASE {state.database}"]
     elif not state.may_use:
-        needed.append(f"USAGE ON SCHEMA {schema}")
+        to_ask.append(f"USAGE ON SCHEMA {schema}")
     elif not state.has_tables and not state.may_create:
-        needed.append(f"CREATE ON SCHEMA {schema}")
+        to_ask.append(f"CREATE ON SCHEMA {schema}")
     return PostgresState(
         version=state.version,
         encoding=state.encoding,
@@ -70,6 +71,6 @@ def read_state(connection: Connection, schema: str) -> PostgresState:
         is_encrypted=bool(state.is_encrypted),
         is_local=state.is_local,
         round_trip_ms=median(times),
-        lacking=tuple(dict.fromkeys([*needed, *lacking])),
-        needed=tuple(needed),
+        missing_to_add=tuple(dict.fromkeys([*to_ask, *to_add])),
+        missing_to_ask=tuple(to_ask),
     )
