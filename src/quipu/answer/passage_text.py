@@ -6,12 +6,13 @@ before and end in the chunk after. Every character still has its place in the do
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from quipu.answer.text_blocks import FENCE, MAX_TERM_CHARS, BlockKind, TextBlock, ends_sentence, read_blocks
 from quipu.model.answer import Citation
 from quipu.model.graph import Chunk
+from quipu.text.sentences import record_questions
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS
 
@@ -31,7 +32,8 @@ class PassageText:
 
     Sentences that begin in [first, last) belong to the passage itself: only they are chosen, the text around completes
     quotes. `pieces` are the chunks of which the text consists and where each begins. `score` is the passage's share of
-    the best passage's score.
+    the best passage's score. `similar_questions` are questions in the text that it answers itself and that are like
+    the one asked, as spans with their cosine.
     """
 
     chunk: Chunk
@@ -41,6 +43,7 @@ class PassageText:
     blocks: Sequence[TextBlock]
     pieces: tuple[tuple[int, Chunk], ...]
     score: float = 1.0
+    similar_questions: Mapping[Span, float] = field(default_factory=dict)
 
     @property
     def offset(self) -> int:
@@ -51,6 +54,19 @@ class PassageText:
     def name(self) -> str:
         """The words in the id of its document, a path without its suffix."""
         return re.sub(r"[/_.-]+", " ", self.chunk.document_id.rsplit(".", 1)[0])
+
+    def question_cosine(self, place: int) -> float:
+        """Return how similar the question that the block at a character holds, or stands below, is to the one asked.
+
+        0 where there is none.
+        """
+        block = next((block for block in self.blocks if block.start <= place < block.end), None)
+        if block is None or not self.similar_questions:
+            return 0.0
+        blocks = (block, self.blocks[block.heading]) if block.heading >= 0 else (block,)
+        spans = self.similar_questions.items()
+        cosines = (cosine for (start, _), cosine in spans if any(block.start <= start < block.end for block in blocks))
+        return max(cosines, default=0.0)
 
     def rows_around(self, index: int, n_chars: int, room: int) -> list[Span]:
         """Return a row with the rows below and then above it that fit in `room` characters.
@@ -109,8 +125,13 @@ def _citation(chunk: Chunk, start: int, quote: str, number: int, source: str) ->
     )
 
 
-def read_passage(chunk: Chunk, score: float, chunk_by_place: Mapping[Place, Chunk]) -> PassageText:
-    """Return a chunk with the ends of its neighbours; `chunk_by_place` holds them where they were read."""
+def read_passage(
+    chunk: Chunk, score: float, chunk_by_place: Mapping[Place, Chunk], similarities: Mapping[int, float] | None = None
+) -> PassageText:
+    """Return a chunk with the ends of its neighbours; `chunk_by_place` holds them where they were read.
+
+    `similarities` are the cosines of some of the questions that the chunk answers, by their position in it.
+    """
     text, first, pieces = chunk.text, 0, [(0, chunk)]
     if before := chunk_by_place.get((chunk.document_id, chunk.ordinal - 1)):
         end = len(before.text) + min(0, chunk.start - before.end)
@@ -132,6 +153,11 @@ def read_passage(chunk: Chunk, score: float, chunk_by_place: Mapping[Place, Chun
         blocks=read_blocks(text),
         pieces=tuple(pieces),
         score=score,
+        similar_questions={
+            (first + start, first + end): similarities[ordinal]
+            for ordinal, (start, end) in enumerate(record_questions(chunk.text, chunk.header) if similarities else ())
+            if similarities and ordinal in similarities
+        },
     )
 
 

@@ -17,6 +17,7 @@ from quipu.answer.table_answer import asks_for_computation
 from quipu.model.document import Document
 from quipu.model.evidence import Evidence, Scored
 from quipu.model.graph import Chunk, EntityMention
+from quipu.model.ids import sentence_place
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
 from quipu.text.words import content_terms_of
@@ -54,6 +55,7 @@ class QuoteSources:
     is about, `names` the entities it mentions most; `groups` are those of all documents, where it is about all of them.
     `text_score` is the full-text score of the best passage over ln(2 + n) of the n chunks of the index: its rare words,
     whatever the index's size. `subject` is the one name of an entity in the question, "" where it has none or several.
+    `similarities` are the cosines of the questions of records that are nearest to it, by chunk and position.
     """
 
     question: AnalysedQuestion
@@ -66,6 +68,7 @@ class QuoteSources:
     n_documents: int = 0
     text_score: float = 0.0
     subject: str = ""
+    similarities: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield every chunk that may be quoted, some more than once."""
@@ -78,7 +81,9 @@ class QuoteSources:
         text_by_chunk: dict[str, PassageText] = {}
         for chunk, score in (hit for hits in self.ranked for hit in hits):
             if chunk.id not in text_by_chunk:
-                text_by_chunk[chunk.id] = read_passage(chunk, score, self.chunk_by_place)
+                text_by_chunk[chunk.id] = read_passage(
+                    chunk, score, self.chunk_by_place, self.similarities.get(chunk.id)
+                )
         return [[text_by_chunk[chunk.id] for chunk, _ in hits] for hits in self.ranked]
 
 
@@ -114,9 +119,19 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
         ranked=tuple(map(tuple, ranked)),
         text_score=best_text_score / math.log(2 + n_chunks),
         subject=_subject(evidence),
+        similarities=_similarities(evidence),
         chunk_by_place={(chunk.document_id, chunk.ordinal): chunk for chunk in near},
         whole_documents=frozenset(cut),
     )
+
+
+def _similarities(evidence: Evidence) -> dict[str, dict[int, float]]:
+    """Return the cosines of the questions of records that a search found, by chunk and position."""
+    similarities: dict[str, dict[int, float]] = {}
+    for match in (match for seed in evidence.seeds if seed.kind == "question" for match in seed.matches):
+        chunk, ordinal = sentence_place(match.id)
+        similarities.setdefault(chunk, {})[ordinal] = match.score
+    return similarities
 
 
 def _subject(evidence: Evidence) -> str:

@@ -21,7 +21,8 @@ from quipu.answer.text_blocks import BlockKind
 from quipu.model.answer import Citation
 from quipu.model.query import Filter, Query
 from quipu.text.formatting import format_count
-from quipu.text.questions import ANSWERED, ASKED, lacks_price
+from quipu.text.questions import lacks_price
+from quipu.text.sentences import ANSWERED, ASKED
 from quipu.text.words import content_terms_of
 
 EXTRACTIVE = "extractive"
@@ -34,7 +35,7 @@ CLOSEST = "Closest:"
 MIN_EVIDENCE = 0.71
 TEXT_SCORE_WEIGHT = 0.12
 WORD_WEIGHT = 0.08
-MIN_CLOSE_COVER = 0.2  # below it nothing is even close
+MIN_CLOSE_COVER, MIN_CLOSE_COSINE = 0.2, 0.3  # below both nothing is even close; the cosine is that of a question
 MIN_WORDS = 2
 
 _NOUN_BY_SECTION = {"points": "point", "reports": "report", "claims": "claim", "chunks": "passage"}  # can be cited
@@ -78,7 +79,8 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
         parts = [OverviewPart(quote=quote) for quote in _without_repeats(quotes)]
         return replace(_draft(parts, answer_input, is_supported=True, trace_notes=notes), support=support)
     nothing = _nothing_found(query, answer_input)
-    if cover < MIN_CLOSE_COVER:
+    cosine = quotes[0].passage.question_cosine(quotes[0].mark[0]) if quotes else 0.0
+    if cover < MIN_CLOSE_COVER and cosine < MIN_CLOSE_COSINE:
         return AnswerDraft(text=nothing, generator=EXTRACTIVE, trace_notes=notes, support=support)
     parts = [OverviewPart(label=f"{nothing} {CLOSEST}"), OverviewPart(quote=quotes[0])]
     return replace(_draft(parts, answer_input, is_supported=False, trace_notes=notes), support=support)

@@ -11,14 +11,14 @@ from enum import StrEnum
 from functools import partial
 from itertools import takewhile
 
-from quipu.text.questions import ANSWERED, ASKED, is_licence
+from quipu.text.questions import is_licence
+from quipu.text.sentences import ANSWERED, ASKED, MAX_QUESTION_LINES
 
 MAX_ROWS_OF_SECTION = 30  # of a table, below the row that divides it
 MAX_HEADING_CHARS = 80  # of a line that is a heading only by standing alone
 MAX_TERM_CHARS = 60  # of a line whose explanation is indented below it
 MAX_NUMBERED_HEADING_CHARS = 250  # of a line that begins with the number of a section
 MIN_TEXT_SHARE = 0.25  # of a block with tags: with less it is a badge, a picture or a frame
-MAX_QUESTION_LINES = 6  # of a record: a question and its answer
 MIN_CONTENTS_LINES = 3
 MIN_LETTER_SHARE = 0.45  # of a block that is not code: a text has about 0.8, a drawing 0.1
 

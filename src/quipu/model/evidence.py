@@ -26,7 +26,7 @@ class Hit:
 class Seed:
     """A starting point of a strategy: a keyword or name, and the ids that match it with their scores.
 
-    `kind` says how it was matched: "name", "vector" or "full text".
+    `kind` says how it was matched: "name", "vector", "full text", or "question": with the questions of records.
     """
 
     text: str

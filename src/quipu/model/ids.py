@@ -70,8 +70,14 @@ def chunk_id(document_id: str, text_hash: str, occurrence: int) -> str:
 
 
 def sentence_id(chunk: str, ordinal: int) -> str:
-    """Return the id of a sentence: its chunk's id and its position in the chunk, from 0."""
+    """Return the id of a sentence, or of the question of a record: its chunk's id and its position in it, from 0."""
     return f"{chunk}#{ordinal}"
+
+
+def sentence_place(identifier: str) -> tuple[str, int]:
+    """Return the chunk and the position in it that the id of a sentence or question states."""
+    chunk, _, ordinal = identifier.partition("#")
+    return chunk, int(ordinal)
 
 
 def claim_id(chunk: str, ordinal: int) -> str:

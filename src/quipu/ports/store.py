@@ -34,7 +34,7 @@ class VectorSpace(StrEnum):
     """What a set of vectors represents.
 
     NAME (entity names without descriptions) and SENTENCE exist only while their derivations are kept. REPORT holds the
-    reports of clusters.
+    reports of clusters, QUESTION the questions of records, which their chunks answer (`record_questions`).
     """
 
     CHUNK = "chunk"
@@ -43,6 +43,7 @@ class VectorSpace(StrEnum):
     NAME = "name"
     SENTENCE = "sentence"
     REPORT = "report"
+    QUESTION = "question"
 
 
 class OccurrenceKind(StrEnum):

@@ -4,9 +4,9 @@ Quipu's own method; no language model is asked. It joins parts of published ones
 (S. Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval", 2023), activation through sentences near the
 question (LinearRAG, 2025), and personalised PageRank from the named entities (HippoRAG, 2024).
 
-1. Similarity: the mean of three shares. Words: BM25 over its highest score. Vectors: the scaled cosine. Nearness, for
-   the 20 passages best by the other two: the share of the question's terms, weighted by their IDF among these 20, that
-   stand within 200 characters.
+1. Similarity: the mean of three shares. Words: BM25 over its highest score. Vectors: the scaled cosine, with the
+   passage or with a question that it answers itself ("Q: …"), the higher one. Nearness, for the 20 passages best by
+   the other two: the share of the question's terms, weighted by their IDF among these 20, within 200 characters.
 2. Trust in the walk: the mean selectivity of the names in the question, one over the number of home passages of a name
    or, if it has none, of all passages that it occurs in. A passage is home to the entity that its document's title
    names. A title leads to one passage, so the walk decides; the name of a speaker of a chat leads to hundreds, so
@@ -37,19 +37,19 @@ from quipu.model.graph import Chunk
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.ports.derivation_view import NodeKind
-from quipu.ports.store import ReadView
+from quipu.ports.store import ReadView, VectorSpace
 from quipu.ports.topology import Floats, Ints, Topology
 from quipu.retrieve import community_global
 from quipu.retrieve.steps.graph_walk import SubgraphWalk, read_subgraph, round_scores, top_chunks, top_entities
 from quipu.retrieve.steps.passages import nearest_sentence, nearness
-from quipu.retrieve.steps.seeds import embed, find_low_level_keywords, score_all_passages
+from quipu.retrieve.steps.seeds import embed, find_low_level_keywords, find_nearest, score_all_passages
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 from quipu.text.names import count_occurrences, entity_key, group_by_anchor
 from quipu.text.questions import asks_for_overview, find_literal
 from quipu.text.words import Words, content_terms_of
 
-N_BY_WORDS = 100  # passages that full text scores
+N_BY_WORDS, N_QUESTIONS = 100, 10  # passages that full text scores, and questions of records
 N_NEAR, REACH = 20, 200  # passages that are read for nearness, and the characters within which terms are near
 N_SIMILAR = 60  # passages of the subgraph by similarity
 N_PASSAGES = 30  # passages of an entity, the most similar to the question
@@ -117,7 +117,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` passages by similarity and walk, with the best ranked entities and relations."""
     topology = await tools.topology.open(view)
     terms = tuple(dict.fromkeys(content_terms_of(query.text)))
-    (by_words, by_vector), search = await _score_by_words_and_vectors(query, topology, view, tools)
+    (by_words, by_vector), searches = await _score_by_words_and_vectors(query, topology, view, tools)
     scope = Scope(view=view, topology=topology, similarity=(by_words + by_vector) / 2)
     keywords = await find_low_level_keywords(query, view)
     names = await _find_names(keywords.names, view)
@@ -129,7 +129,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     if not trust:
         chunks = await _fuse(None, 0.0, scope, query.chunk_top_k)
         note = f"full text ranks alone, because the question holds {literal} as it is written" if literal else NO_NAME
-        return Evidence(chunks=chunks, reports=reports, seeds=(search,), notes=(*notes, note))
+        return Evidence(chunks=chunks, reports=reports, seeds=searches, notes=(*notes, note))
     walk = await _walk_twice(await _activate(terms, names, scope), scope)
     entities, relations = await _graph_hits(walk, view)
     note = f"the walk from the names in the question weighs {trust:.2f}, by how few passages they lead to"
@@ -138,7 +138,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         entities=entities,
         relations=relations,
         reports=reports,
-        seeds=(*keywords.names, search),
+        seeds=(*keywords.names, *searches),
         notes=(*keywords.notes, *notes, note),
     )
 
@@ -154,17 +154,18 @@ async def _reports(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Hi
 
 async def _score_by_words_and_vectors(
     query: Query, topology: Topology, view: ReadView, tools: Tools
-) -> tuple[tuple[Floats, Floats], Seed]:
-    """Return the shares by words and by vectors of each chunk, both [n_chunks], and the search by words as a seed."""
+) -> tuple[tuple[Floats, Floats], tuple[Seed, ...]]:
+    """Return the shares by words and by vectors of each chunk, both [n_chunks], and the searches as seeds."""
     vector = (await embed([query.text], tools.embedder))[query.text]
-    by_vector = await score_all_passages(vector, topology, view, tools)
+    questions = await find_nearest(VectorSpace.QUESTION, vector, query=query, k=N_QUESTIONS, view=view, tools=tools)
+    by_vector = await score_all_passages(vector, topology, view, tools, questions)
     matches = await view.search_text(NodeKind.CHUNK, query.text, max(N_BY_WORDS, query.chunk_top_k))
     numbers = await view.numbers(NodeKind.CHUNK, [match.id for match in matches])
     by_words = np.zeros(len(by_vector))
     for match in matches:
         by_words[numbers[match.id]] = match.score / max(matches[0].score, 1e-12)  # 0 for words that are everywhere
-    search = Seed(text=query.text, kind="full text", matches=tuple(matches[:MAX_ENTITIES]))
-    return (by_words, by_vector), search
+    by_kind = {"full text": tuple(matches[:MAX_ENTITIES]), **({"question": questions} if questions else {})}
+    return (by_words, by_vector), tuple(Seed(text=query.text, kind=kind, matches=by_kind[kind]) for kind in by_kind)
 
 
 async def _add_nearness(terms: Sequence[str], scope: Scope) -> Floats:

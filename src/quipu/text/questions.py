@@ -1,7 +1,7 @@
 """Questions: the type of answer that a question expects, by its words (English, Russian, Chinese).
 
-Also the irregular forms in which its English words may stand in an answer, the marks of questions and answers in a
-list of both, and what is quoted only for a question about it: licences.
+Also the irregular forms in which its English words may stand in an answer, and what is quoted only for a question about
+it: licences.
 """
 
 import re
@@ -93,10 +93,6 @@ _LITERAL = re.compile(
     r"|(?<![\w.-])(?P<identifier>\w+_\w+|[a-z]+[A-Z][A-Za-z]*\(\)|[A-Z]{1,6}-?\d{3,})(?![\w-])",
     re.ASCII,
 )
-# The marks of a question and of its answer, at the beginning of a line, in a list of both: "Q: …" and "A: …".
-_MARK = r"\s*[*_]{{0,2}}(?:(?:{words})\s*\d{{0,3}}\s*[.:：)]|(?:{letters})\s*\d{{0,3}}[:：])[*_]{{0,2}}\s*\S"
-ASKED = re.compile(_MARK.format(words="Q|Question|Вопрос|Frage|问题?|問題?", letters="В|F|P"))
-ANSWERED = re.compile(_MARK.format(words="A|Answer|Ответ|Antwort|答案?|回答", letters="О|R"))
 _END = re.compile(r"[\s?？!！.。…]+$")
 
 # Each licence has one of these; to look for them takes far less time than the pattern.

@@ -1,6 +1,7 @@
-"""Sentences: a rule-based sentence splitter for any script."""
+"""Sentences: a rule-based sentence splitter for any script; and questions with their answers, in lists of both."""
 
 import re
+from collections.abc import Iterator
 
 # How many characters a decision may look back and ahead. This keeps the work linear and every decision local.
 _LOOK_BEHIND = 32
@@ -22,6 +23,15 @@ _LIST_ITEM = re.compile(
 )
 _SPEAKER = re.compile(r"[ \t]*(?![a-zа-яё])[^\W_][\w.'’-]{0,30}(?: [\w.'’()-]{1,30}){0,3}(?::(?=\s)|：)")
 _HEADING = re.compile(r"#{1,6}\s")
+
+# The marks of a question and of its answer, at the beginning of a line, in a list of both: "Q: …" and "A: …".
+_MARK = r"\s*[*_]{{0,2}}(?:(?:{words})\s*\d{{0,3}}\s*[.:：)]|(?:{letters})\s*\d{{0,3}}[:：])[*_]{{0,2}}\s*\S"
+ASKED = re.compile(_MARK.format(words="Q|Question|Вопрос|Frage|问题?|問題?", letters="В|F|P"))
+ANSWERED = re.compile(_MARK.format(words="A|Answer|Ответ|Antwort|答案?|回答", letters="О|R"))
+MAX_QUESTION_LINES = 6  # of a record: a question and its answer
+_ASKING_HEADING = re.compile(r"(?:#{1,6}[ \t]+|\*\*)([^\n]*?[?？])[*_`]*[ \t]*$")
+_QUESTION_COLUMN = re.compile(r"[|\s*_]*(?:questions?|вопросы?|fragen?|问题|問題|问|問)[*_]*\s*\|", re.IGNORECASE)
+_FIRST_CELL = re.compile(r"\|?[ \t]*([^|\n]*[^|\s])[ \t]*\|")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -176,3 +186,38 @@ def _stands_alone(line: str, following: str) -> bool:
         return True
     width = _SHORT_LINE_CJK if _CJK_CHARACTER.match(line[-1:]) else _SHORT_LINE
     return len(line) < width and not following.islower() and not line.endswith((",", "，", "、", ";"))
+
+
+def record_questions(text: str, header: str = "") -> list[tuple[int, int]]:
+    """Return the spans [start, end) of the questions in a text that the text answers itself, in order.
+
+    They are "Q: …" above "A: …", headings with a question mark, and the cells of a column "Question". `header` is that
+    of a table that began before the text.
+    """
+    lines = list(_lines(text))
+    spans: list[tuple[int, int]] = []
+    in_questions = bool(_QUESTION_COLUMN.match(header))
+    for place, (start, line) in enumerate(lines):
+        if mark := ASKED.match(line):
+            following = lines[place + 1 : place + MAX_QUESTION_LINES]
+            n_lines = next((n for n, (_, below) in enumerate(following) if ANSWERED.match(below)), None)
+            if n_lines is not None:
+                last_start, last = lines[place + n_lines]
+                spans.append((start + mark.end() - 1, last_start + len(last.rstrip())))
+        elif heading := _ASKING_HEADING.match(line):
+            spans.append((start + heading.start(1), start + heading.end(1)))
+        elif _QUESTION_COLUMN.match(line):
+            in_questions = True
+        elif in_questions and (cell := _FIRST_CELL.match(line)):
+            if any(map(str.isalpha, cell[1])):
+                spans.append((start + cell.start(1), start + cell.end(1)))
+        else:
+            in_questions = False
+    return spans
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for line in text.splitlines(keepends=True):
+        yield start, line
+        start += len(line)

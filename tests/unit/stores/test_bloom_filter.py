@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from quipu.model.delta import Delta
+from quipu.stores.relational.snapshot import BloomFilter
 from quipu.stores.relational.store import RelationalStore
-from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import publish
 from quipu.testing.facts import document, entity, passage

@@ -403,13 +403,16 @@ _LIKENESS_FAULTS = {
     "a sentence gone": ("DELETE FROM sentence WHERE ordinal = 0", "sentence 1 of chunk row"),
     "a sentence's end": ("UPDATE sentence SET end_char = 9 WHERE ordinal = 0", "sentence at rid 1: it differs"),
     "a sentence over another": ("UPDATE sentence SET start_char = 0 WHERE ordinal = 1", "its place is not after"),
+    "a question gone": ("DELETE FROM question", "question 0 of chunk row 1: its place differs"),
+    "a question's end": ("UPDATE question SET end_char = 9", "question 0 of chunk row 1: its place differs"),
+    "a question of no chunk": ("UPDATE question SET chunk = 99", "questions of chunk row 99: the chunk does not exist"),
 }
 
 
 @pytest.mark.parametrize("fault", _LIKENESS_FAULTS)
 async def test_tampering_with_names_synonyms_and_sentences_is_found(database: Path, fault: str) -> None:
     statement, words = _LIKENESS_FAULTS[fault]
-    said = passage("Acre fell. It rose.", entity("Acre"), entity("Akko"))
+    said = passage("Acre fell. It rose.\n\nQ: When?\nA: Then.", entity("Acre"), entity("Akko"))
     facts = document("a", said)
     async with open_index(database) as store:
         await store.set_embedder(MODEL, DIMENSION)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quipu.text.sentences import sentence_spans
+from quipu.text.sentences import record_questions, sentence_spans
 
 ALPHABET = "ab Az09.!?…。！？」”\"'()[]:：-*#|\n\t и г他说"
 
@@ -137,3 +137,29 @@ def test_paragraphs_are_split_independently(first: str, second: str) -> None:
 def test_a_long_run_of_anything_is_read_in_one_pass(unit: str) -> None:
     text = unit * (300_000 // len(unit)) + "x"
     assert "".join(sentences(text)).count("x") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "header", "questions"),
+    [
+        ("Q: How do I pay?\nA: By card.\n\nQ: And\nwhen?\nA: Now.", "", ["How do I pay?", "And\nwhen?"]),
+        ("**Q:** Why?\n**A:** So.", "", ["Why?"]),
+        ("Вопрос: Как платить?\nОтвет: Картой.", "", ["Как платить?"]),
+        ("问：怎么付款？\n答案：刷卡。", "", ["怎么付款？"]),
+        ("问题：怎么付款？\n答案：刷卡。", "", ["怎么付款？"]),
+        ("# Help\n\n## How do I pay?\n\nBy card.\n\n**May I wait?**\nNo.", "", ["How do I pay?", "May I wait?"]),
+        (
+            "Question | Answer\nHow do I pay? | By card\nWhen? | Now\n\nPlace | Time\nHere | Now",
+            "",
+            ["How do I pay?", "When?"],
+        ),
+        ("| Frage | Antwort |\n| --- | --- |\n| Wie? | So |", "", ["Wie?"]),
+        ("How do I pay? | By card", "Question | Answer", ["How do I pay?"]),
+        ("How do I pay? | By card", "Name | Number", []),
+        ("Q: Nobody answers this.\nB: Or does one?", "", []),
+        ("He asked: how do I pay? She knew.", "", []),
+        ("", "", []),
+    ],
+)
+def test_questions_that_a_text_answers_are_found(text: str, header: str, questions: list[str]) -> None:
+    assert [text[start:end] for start, end in record_questions(text, header)] == questions

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from quipu.algo.similarity import min_max_scaled
 from quipu.model.evidence import Hit, Scored, Seed
+from quipu.model.ids import sentence_place
 from quipu.model.query import Options, Query, option
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.providers import Embedder
@@ -263,10 +264,13 @@ def hits_by_cosine(nearest: Iterable[Scored]) -> tuple[Hit, ...]:
     )
 
 
-async def score_all_passages(vector: Vector, topology: Topology, view: ReadView, tools: Tools) -> Floats:
+async def score_all_passages(
+    vector: Vector, topology: Topology, view: ReadView, tools: Tools, questions: Iterable[Scored] = ()
+) -> Floats:
     """Return the similarity of every chunk to a question, [n_chunks], scaled: 0 for the farthest, 1 for the nearest.
 
-    A chunk that has no vector, or that the filter excludes, scores 0.
+    A chunk with one of these `questions`, which its text answers, is at least as similar as this. A chunk that has no
+    vector, or that the filter excludes, scores 0.
     """
     rows, cosines = await tools.vectors.all_similarities(view, VectorSpace.CHUNK, vector)
     numbers, row_by_chunk = await view.chunk_vector_rows()
@@ -276,6 +280,11 @@ async def score_all_passages(vector: Vector, topology: Topology, view: ReadView,
     )
     if (allowed := await view.allowed_numbers(NodeKind.CHUNK)) is not None:
         is_visible &= np.isin(numbers, allowed)  # a row may be shared with chunks of other documents
+    visible, similarities = numbers[is_visible], cosines[positions[is_visible]]
+    cosine_by_chunk = {sentence_place(question.id)[0]: question.score for question in reversed(tuple(questions))}
+    number_by_chunk = await view.numbers(NodeKind.CHUNK, sorted(cosine_by_chunk)) if cosine_by_chunk else {}
+    for chunk, number in number_by_chunk.items():
+        similarities[visible == number] = np.maximum(similarities[visible == number], cosine_by_chunk[chunk])
     scores = np.zeros(topology.n_chunks)
-    scores[numbers[is_visible]] = min_max_scaled(cosines[positions[is_visible]])
+    scores[visible] = min_max_scaled(similarities)
     return scores

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, and_, bindparam, func, or_, select
 
 from quipu.errors import Corrupt
 from quipu.model.delta import ChunkSentences
@@ -59,7 +59,10 @@ _TEXTS = Lookup(select(_c.rid, _c.id, _c.text), _c.id, stated_in=_c.rid)
 _TEXTS_BY_RID = ByValues(select(_c.rid, _c.text), _c.rid)
 _CHUNKS_BY_ID = ByValues(select(_c.id, _c.rid, _c.text), _c.id)
 _SENTENCES = ByValues(select(s.sentence), _s.chunk)
-_SPANS = ByValues(select(_s.rid, _s.chunk, _s.start_char, _s.end_char), _s.rid)
+_SPANS = {
+    table: ByValues(select(table.c.rid, table.c.chunk, table.c.start_char, table.c.end_char), table.c.rid)
+    for table in (s.sentence, s.question)
+}
 _HASHES = ByValues(select(_s.vector_hash), _s.chunk)
 _DROP = ByValues(s.sentence.delete(), _s.chunk)
 _is_unsplit = (
@@ -252,9 +255,9 @@ def sentence_counts(snapshot: Snapshot) -> DerivationCounts:
     return DerivationCounts(n_items=n_sentences if is_kept else 0, n_stale=n_unsplit, n_texts=n_texts)
 
 
-def sentence_texts(connection: Connection, rids: Sequence[int]) -> Mapping[int, str]:
-    """Return the text of each of these sentences, by row id."""
-    spans = _SPANS.rows(connection, rids)
+def span_texts(connection: Connection, table: Table, rids: Sequence[int]) -> Mapping[int, str]:
+    """Return the text of each of these sentences or questions, the rows of `table`, by row id."""
+    spans = _SPANS[table].rows(connection, rids)
     texts: dict[int, str] = dict(map(tuple, _TEXTS_BY_RID.rows(connection, sorted({span.chunk for span in spans}))))
     return {rid: texts[chunk][start:end] for rid, chunk, start, end in spans if chunk in texts}
 

@@ -38,9 +38,8 @@ from quipu.stores.relational.documents import ChunkChanges, CommitStamp
 from quipu.stores.relational.edits import EditChanges
 from quipu.stores.relational.fold import FoldChanges
 from quipu.stores.relational.mentions import MentionChanges
-from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.snapshot import BloomFilter, Snapshot
 from quipu.stores.relational.sql import Backend, ByValues, next_rid, read_number, to_json, write_meta
-from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.relational.vector_writes import VectorChanges
 
 _HIERARCHIES = {"communities": Hierarchy.COMMUNITIES, "hierarchy": Hierarchy.AGGREGATES}
@@ -185,14 +184,14 @@ def _write_mentions(connection: Connection, backend: Backend, chunk_changes: Chu
 
 
 def _follow_facts(connection: Connection, backend: Backend, facts: FactChanges, revision: int) -> VectorChanges:
-    """Adapt names, sentences, synonyms and clusters to changed facts; return which of their texts changed."""
+    """Adapt names, sentences, questions, synonyms and clusters to changed facts; return which texts changed."""
     renamed, names = entities.follow_names(connection, facts.fold.name_by_rid, facts.fold.gone_rids, revision)
     sentences = chunks.drop_sentences_of_removed(connection, [chunk.rid for chunk in facts.chunks.removed])
     change_log.log_synonyms(connection, backend, revision, entities.drop_synonyms(connection, renamed))
     mentioned, forgotten = facts.mentions.entity_mentions, facts.mentions.entity_forgotten
     touched = cluster_writes.follow_mentions(connection, backend, mentioned, forgotten, facts.fold.gone_rids)
     cluster_writes.drop_relations(connection, touched.robbed)
-    return names | sentences | touched.vectors
+    return names | sentences | text_index.write_questions(connection, facts.chunks) | touched.vectors
 
 
 def _close_jobs(

@@ -1,9 +1,9 @@
 """The dump: the canonical state as JSON lines. Two equal indexes yield the same bytes.
 
 It holds documents, chunks, mentions, the edits that hold, what edited chunks state without them, earlier versions with
-their times, folds, links, summaries, communities, aggregates, sentences and synonyms, and the hash of the text of each
-document and vector. It leaves out originals, versions and times of live documents, undone edits, logs, caches, costs
-and row numbers.
+their times, folds, links, summaries, communities, aggregates, sentences, questions and synonyms, and the hash of the
+text of each document and vector. It leaves out originals, versions and times of live documents, undone edits, logs,
+caches, costs and row numbers.
 """
 
 import json
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, case, func, select
+from sqlalchemy import Connection, Select, Table, bindparam, case, func, select
 
 from quipu.model.cluster import Hierarchy
 from quipu.model.ids import relation_id
@@ -41,9 +41,10 @@ def lines(connection: Connection) -> Iterator[str]:
         ("entity", _entities),
         ("entity_mention", _entity_mentions),
         ("link", _links),
+        ("question", partial(_spans, table=s.question)),
         ("relation", _relations),
         ("relation_mention", _relation_mentions),
-        ("sentence", _sentences),
+        ("sentence", partial(_spans, table=s.sentence)),
         ("summary", _summaries),
         ("synonym", _synonyms),
         ("unedited", edits.unedited_records),
@@ -168,8 +169,8 @@ def _vectors(connection: Connection) -> Iterator[dict[str, Any]]:
     return _records(connection, query.order_by(v.space, v.text_hash))
 
 
-def _sentences(connection: Connection) -> Iterator[dict[str, Any]]:
-    e, c = s.sentence.c, s.chunk.c
+def _spans(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
+    e, c = table.c, s.chunk.c
     query = select(c.id.label("chunk"), e.ordinal, e.start_char, e.end_char).join(s.chunk, e.chunk == c.rid)
     return _records(connection, query.order_by(c.id, e.ordinal))
 

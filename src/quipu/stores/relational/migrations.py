@@ -8,10 +8,20 @@ from sqlalchemy.schema import CreateColumn
 
 from quipu.errors import Mismatch
 from quipu.model.document import stated_end, stated_start
-from quipu.stores.relational import change_log, conversations, edits, fold, history, repair, segments, text_index
+from quipu.stores.relational import (
+    change_log,
+    conversations,
+    edits,
+    fold,
+    history,
+    repair,
+    segments,
+    text_index,
+    vector_writes,
+)
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.snapshot import BloomFilter
 from quipu.stores.relational.sql import metadata_from_json, read_meta, read_number, write_meta
-from quipu.stores.relational.text_index import BloomFilter
 from quipu.text.words import Analyzer
 
 
@@ -132,6 +142,11 @@ def _add_times_and_history(connection: Connection) -> None:
     repair.write_checksums(connection, s.document)
 
 
+def _add_questions(connection: Connection) -> None:
+    s.question.create(connection, checkfirst=True)
+    vector_writes.retarget(connection, text_index.rebuild_questions(connection), read_number(connection, "revision"))
+
+
 # Position 0 migrates schema 1 to 2, and so on. Never change or remove an entry.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     lambda connection: s.edit.create(connection, checkfirst=True),
@@ -149,6 +164,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     lambda _: None,  # schema 14 had names of files in full text
     lambda _: None,  # schema 15 had options of commands in full text
     lambda _: None,  # schema 16 has identifiers in full text, and no marks of footnotes in words (_TERMS_SCHEMA)
+    _add_questions,
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TERMS_SCHEMA = 16  # the first schema with the present terms of full text; those of an older one are made again

@@ -23,9 +23,8 @@ from quipu.stores.relational import (
 )
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import content_differences, metadata_rows
-from quipu.stores.relational.snapshot import Snapshot
+from quipu.stores.relational.snapshot import BloomFilter, Snapshot
 from quipu.stores.relational.sql import blocks, checksum, execute_rows, insert_rows, metadata_from_json
-from quipu.stores.relational.text_index import BloomFilter
 from quipu.text.formatting import format_count
 from quipu.text.names import is_linkable
 
@@ -75,6 +74,7 @@ def rebuild(snapshot: Snapshot, bloom: BloomFilter, revision: int) -> None:
     for name, table in ((NAMES, s.entity_name), (SYNONYMS, s.synonym), (SENTENCES, s.sentence)):
         if not change_log.is_derived(connection, name):
             connection.execute(table.delete())
+    text_index.rebuild_questions(connection)
     vector_writes.rebuild(connection, revision)
 
 

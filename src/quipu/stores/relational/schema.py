@@ -16,7 +16,7 @@ INTEGER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 # Texts are ordered by code point, whatever the collation of the database.
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
-SPACE_CODES = dict(zip(VectorSpace, "cernsp", strict=True))
+SPACE_CODES = dict(zip(VectorSpace, "cernspq", strict=True))
 _SPACE_BY_CODE = {code: space for space, code in SPACE_CODES.items()}
 
 
@@ -384,14 +384,14 @@ entity_name = _table(
     _index("entity_name_new", "is_compared", sqlite_where=sa.text("is_compared = 0")),
 )
 
-sentence = _table(
-    "sentence",
-    _rid(),
-    *_integers("chunk", "ordinal", "start_char", "end_char"),  # span within the chunk's text
-    *_texts("vector_hash"),
-    sa.UniqueConstraint("chunk", "ordinal"),
-    _index("sentence_vector", "vector_hash"),
-)
+
+def _spans(name: str) -> sa.Table:
+    columns = _integers("chunk", "ordinal", "start_char", "end_char")  # within the chunk's text
+    unique = sa.UniqueConstraint("chunk", "ordinal")
+    return _table(name, _rid(), *columns, *_texts("vector_hash"), unique, _index(f"{name}_vector", "vector_hash"))
+
+
+sentence, question = _spans("sentence"), _spans("question")
 
 # The tables whose rows carry a checksum, and the columns that it covers.
 FACTS = (document, chunk, entity_mention, relation_mention, alias_mention, claim_mention, edit)

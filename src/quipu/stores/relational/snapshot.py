@@ -1,4 +1,4 @@
-"""A snapshot of the index: the connection every read uses, what is cached for its revision, and lookups by value."""
+"""A snapshot of the index: its connection, what is cached for its revision, lookups by value; and the known names."""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Sized
@@ -7,7 +7,9 @@ from functools import cached_property
 from itertools import accumulate, chain
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, TableClause, select
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, TableClause, func, select
 from sqlalchemy import column as sql_column
 from sqlalchemy.ext.compiler import compiles
 
@@ -18,6 +20,7 @@ from quipu.ports.derivation_view import DerivationCounts, EntityTypes
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import Backend, ByValues, Ints, as_texts, checksum, from_texts
+from quipu.text.names import NameStarts, anchor
 from quipu.text.words import Analyzer
 
 K = TypeVar("K")
@@ -44,6 +47,9 @@ def _compile_variable(table: AllowedRows, compiler: Any, asfrom: bool = False, *
 ALLOWED_DOCUMENT = AllowedRows("allowed_document", sql_column("rid", s.INTEGER))
 ALLOWED_CHUNK = AllowedRows("allowed_chunk", sql_column("rid", s.INTEGER))
 
+_ALL_WORDS = select(s.name.c.words)
+_LAST_NAME = select(func.max(s.name.c.rid))
+_BITS_PER_NAME = 16  # of the Bloom filter: about one in sixteen unknown anchors passes
 _MAX_CACHED_IDS = 100_000  # of each kind; a cache has 13 kinds
 _BYTES_PER_ID = 200  # measured, with the key: at most 260 MB of ids in one cache
 _MAX_FILTERS = 4  # the most recently used ones stay cached
@@ -264,3 +270,62 @@ def check_rows(table: Table, rows: Rows) -> Rows:
                 remedy="Restore the index from a copy, or add the documents to a new one. `quipu verify` lists damage.",
             )
     return rows
+
+
+class BloomFilter:
+    """The anchors of known names, in memory: of a thousand word pairs of a chunk, few need a look-up.
+
+    Source: Bloom, Space/time trade-offs in hash coding with allowable errors (1970), with one hash function. Names
+    that pass are looked up in the database, so the filter may hold too much, but never too little. It describes one
+    revision. It is filled once look-ups have cost as much as filling it, and emptied when another process has written.
+    """
+
+    def __init__(self) -> None:
+        self._revision = -1
+        self._bits: npt.NDArray[np.bool_] | None = None
+        self._n_names = 0
+        self._n_lookups = 0
+
+    def begin(self, revision: int) -> None:
+        """Begin a commit on top of `revision`; if that is the commit of another process, the filter is emptied."""
+        if self._revision != revision:
+            self.clear()
+        self._revision = -1
+
+    def clear(self) -> None:
+        """Empty the filter: it is filled again when it is next used."""
+        self._bits = None
+
+    def finish(self, revision: int) -> None:
+        """Record that the commit succeeded and made `revision`."""
+        self._revision = revision
+
+    def add(self, anchors: Collection[str]) -> None:
+        """Add the anchors of new names."""
+        self._n_names += len(anchors)
+        if self._bits is not None:
+            if self._n_names * _BITS_PER_NAME > 2 * len(self._bits):
+                self.clear()  # it is too full
+            else:
+                self._bits[_positions(anchors, len(self._bits))] = True
+
+    def passing(self, connection: Connection, places: NameStarts) -> NameStarts:
+        """Return those of `places` where a known name may begin."""
+        if self._bits is None:
+            self._n_lookups += len(places.anchors)
+            if self._n_lookups > (connection.scalar(_LAST_NAME) or 0):
+                self._fill(connection)
+        if self._bits is None:
+            return places
+        passing = self._bits[_positions(places.anchors, len(self._bits))].nonzero()[0].tolist()
+        return NameStarts([places.positions[i] for i in passing], [places.anchors[i] for i in passing])
+
+    def _fill(self, connection: Connection) -> None:
+        anchors = [anchor(words.split(" ", 2)) for words in connection.execute(_ALL_WORDS).scalars()]
+        self._n_names = len(anchors)
+        self._bits = np.zeros(max(1 << 16, 1 << (len(anchors) * _BITS_PER_NAME).bit_length()), dtype=np.bool_)
+        self._bits[_positions(anchors, len(self._bits))] = True
+
+
+def _positions(anchors: Iterable[str], n_bits: int) -> npt.NDArray[np.int64]:
+    return np.fromiter(map(hash, anchors), dtype=np.int64) & (n_bits - 1)

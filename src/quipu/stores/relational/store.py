@@ -43,7 +43,7 @@ from quipu.stores.relational.conversations import RelationalConversations
 from quipu.stores.relational.edits import RelationalEdits
 from quipu.stores.relational.history import RelationalHistory
 from quipu.stores.relational.migrations import SCHEMA, migrate
-from quipu.stores.relational.snapshot import Snapshot, SnapshotCache, SnapshotCaches
+from quipu.stores.relational.snapshot import BloomFilter, Snapshot, SnapshotCache, SnapshotCaches
 from quipu.stores.relational.sql import (
     Backend,
     finish_in_thread,
@@ -53,7 +53,6 @@ from quipu.stores.relational.sql import (
     remembered_meta,
     write_meta,
 )
-from quipu.stores.relational.text_index import BloomFilter
 from quipu.stores.relational.view import RelationalView
 from quipu.text.words import Analyzer
 

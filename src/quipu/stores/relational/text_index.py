@@ -1,26 +1,29 @@
-"""The text index: full text and links of names to chunks, kept in step with both.
+"""The text index: full text, links of names to chunks, and the questions that chunks answer, kept in step with all.
 
 A link counts how often a name (an entity's key or a stated alias) occurs in a chunk. It depends on these two alone. So
-the order in which documents are added never matters, and a document never changes the links of another one.
+the order in which documents are added never matters, and a document never changes the links of another one. Questions
+are those of records ("Q: …", "A: …"). Each has a vector, so that a question is compared with questions.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, bindparam, func, select
 
 from quipu.errors import Mismatch
 from quipu.model.document import searched_title
 from quipu.model.graph import chunk_text
+from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import segments
 from quipu.stores.relational.documents import ChunkChanges, ChunkWords
 from quipu.stores.relational.full_text import capital_key, chunks_with_phrases
 from quipu.stores.relational.postings import PostingsBuilder
 from quipu.stores.relational.segments import SegmentWriter
+from quipu.stores.relational.snapshot import BloomFilter
 from quipu.stores.relational.sql import (
     ByValues,
     ForValues,
@@ -31,6 +34,7 @@ from quipu.stores.relational.sql import (
     read_meta,
     write_meta,
 )
+from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 from quipu.text.names import (
     MAX_KEY_LENGTH,
     NameStarts,
@@ -48,11 +52,15 @@ from quipu.text.names import (
     phrase_terms,
     spelling_key,
 )
+from quipu.text.sentences import record_questions
 from quipu.text.words import Analyzer, Words, split_words
 
 _CHUNKS_AT_ONCE = 32  # their words, a few hundred bytes each, are in memory together
 
 _c, _d, _e, _n = s.chunk.c, s.document.c, s.entity.c, s.name.c
+_QUESTIONS = ByValues(select(s.question), s.question.c.chunk)
+_DROP_QUESTIONS = ByValues(s.question.delete(), s.question.c.chunk)
+_ALL_CHUNKS = select(_c.rid).order_by(_c.rid)
 _CHUNKS = ByValues(select(_c.rid, _d.id, _d.title, _c.header, _c.text).join(s.document, _d.rid == _c.document), _c.rid)
 _CHUNK_TEXTS = ByValues(select(_c.rid, _c.text), _c.rid)
 _NAMES_BY_KEY = ByValues(select(s.name), _n.key)
@@ -66,71 +74,8 @@ _DELETE_SPELLINGS = s.spelling.delete().where(
 _DELETE_NAMES = ByValues(s.name.delete(), _n.rid)
 _DELETE_LINKS_OF_NAMES = ByValues(s.link.delete(), s.link.c.name)
 _DELETE_LINKS_OF_CHUNKS = ByValues(s.link.delete(), s.link.c.chunk)
-_ALL_WORDS = select(_n.words)
-_LAST_NAME = select(func.max(_n.rid))
 _MAX_NAME_WORDS = 2 * MAX_KEY_LENGTH  # characters: a key without spaces has a word for each of its characters
 _AFTER_SPACE = chr(ord(" ") + 1)  # in no word of a name, and before all characters that are
-
-_BITS_PER_NAME = 16  # about one in sixteen unknown anchors passes
-
-
-class BloomFilter:
-    """The anchors of known names, in memory: of a thousand word pairs of a chunk, few need a look-up.
-
-    Source: Bloom, Space/time trade-offs in hash coding with allowable errors (1970), with one hash function. Names
-    that pass are looked up in the database, so the filter may hold too much, but never too little. It describes one
-    revision. It is filled once look-ups have cost as much as filling it, and emptied when another process has written.
-    """
-
-    def __init__(self) -> None:
-        self._revision = -1
-        self._bits: npt.NDArray[np.bool_] | None = None
-        self._n_names = 0
-        self._n_lookups = 0
-
-    def begin(self, revision: int) -> None:
-        """Begin a commit on top of `revision`; if that is the commit of another process, the filter is emptied."""
-        if self._revision != revision:
-            self.clear()
-        self._revision = -1
-
-    def clear(self) -> None:
-        """Empty the filter: it is filled again when it is next used."""
-        self._bits = None
-
-    def finish(self, revision: int) -> None:
-        """Record that the commit succeeded and made `revision`."""
-        self._revision = revision
-
-    def add(self, anchors: Collection[str]) -> None:
-        """Add the anchors of new names."""
-        self._n_names += len(anchors)
-        if self._bits is not None:
-            if self._n_names * _BITS_PER_NAME > 2 * len(self._bits):
-                self.clear()  # it is too full
-            else:
-                self._bits[_positions(anchors, len(self._bits))] = True
-
-    def passing(self, connection: Connection, places: NameStarts) -> NameStarts:
-        """Return those of `places` where a known name may begin."""
-        if self._bits is None:
-            self._n_lookups += len(places.anchors)
-            if self._n_lookups > (connection.scalar(_LAST_NAME) or 0):
-                self._fill(connection)
-        if self._bits is None:
-            return places
-        passing = self._bits[_positions(places.anchors, len(self._bits))].nonzero()[0].tolist()
-        return NameStarts([places.positions[i] for i in passing], [places.anchors[i] for i in passing])
-
-    def _fill(self, connection: Connection) -> None:
-        anchors = [anchor(words.split(" ", 2)) for words in connection.execute(_ALL_WORDS).scalars()]
-        self._n_names = len(anchors)
-        self._bits = np.zeros(max(1 << 16, 1 << (len(anchors) * _BITS_PER_NAME).bit_length()), dtype=np.bool_)
-        self._bits[_positions(anchors, len(self._bits))] = True
-
-
-def _positions(anchors: Iterable[str], n_bits: int) -> npt.NDArray[np.int64]:
-    return np.fromiter(map(hash, anchors), dtype=np.int64) & (n_bits - 1)
 
 
 def update(
@@ -376,3 +321,59 @@ def _built_again(connection: Connection, analyzer: Analyzer, rids: Sequence[int]
             else:
                 builder.add(rid, (), ())
     return builder
+
+
+def write_questions(connection: Connection, changes: ChunkChanges) -> VectorChanges:
+    """Write the questions of new chunks and drop those of removed ones; return the changed vectors."""
+    vectors = VectorChanges()
+    before = _questions_in([*changes.removed, *(old for old, _ in changes.reworded)])
+    _DROP_QUESTIONS.run(connection, sorted({chunk for chunk, *_ in before}))
+    for *_, text in before:
+        vectors.moved(VectorSpace.QUESTION, vector_hash(VectorSpace.QUESTION, text), "")
+    after = _questions_in([*changes.added, *(new for _, new in changes.reworded)])
+    return vectors | _insert_questions(connection, after)
+
+
+def rebuild_questions(connection: Connection) -> VectorChanges:
+    """Write the questions of all chunks again; return their vectors."""
+    connection.execute(s.question.delete())
+    vectors = VectorChanges()
+    for rids in blocks(connection.execute(_ALL_CHUNKS).scalars().all()):
+        vectors |= _insert_questions(connection, _questions_in(chunk_words(connection, rids)))
+    return vectors
+
+
+def question_differences(connection: Connection) -> Iterator[str]:
+    """Compare the questions of all chunks with those that their texts hold."""
+    for rids in blocks(connection.execute(_ALL_CHUNKS).scalars().all()):
+        rows = _questions_in(chunk_words(connection, rids))
+        expected = {(chunk, ordinal, *span) for chunk, ordinal, span, _ in rows}
+        stored = {(row.chunk, row.ordinal, row.start_char, row.end_char) for row in _QUESTIONS.rows(connection, rids)}
+        for chunk, ordinal, *_ in sorted(expected ^ stored):
+            yield f"question {ordinal} of chunk row {chunk}: its place differs from the text"
+    lost = select(s.question.c.chunk).where(s.question.c.chunk.not_in(select(_c.rid))).distinct()
+    yield from (f"questions of chunk row {rid}: the chunk does not exist" for rid in connection.scalars(lost))
+
+
+_Question = tuple[int, int, tuple[int, int], str]  # row of the chunk, ordinal, span within its text, text
+
+
+def _questions_in(chunks: Sequence[ChunkWords]) -> list[_Question]:
+    return [
+        (chunk.rid, ordinal, span, chunk.text[slice(*span)])
+        for chunk in chunks
+        for ordinal, span in enumerate(record_questions(chunk.text, chunk.header))
+    ]
+
+
+def _insert_questions(connection: Connection, rows: Sequence[_Question]) -> VectorChanges:
+    vectors = VectorChanges()
+    first_rid = next_rid(connection, s.question) if rows else 0
+    values: list[dict[str, Any]] = []
+    for chunk, ordinal, (start, end), text in rows:
+        text_hash = vector_hash(VectorSpace.QUESTION, text)
+        vectors.moved(VectorSpace.QUESTION, "", text_hash)
+        place = {"chunk": chunk, "ordinal": ordinal, "start_char": start, "end_char": end}
+        values.append({"rid": first_rid + len(values), **place, "vector_hash": text_hash})
+    insert_rows(connection, s.question, values)
+    return vectors

@@ -26,6 +26,7 @@ OWNERS = {
     VectorSpace.NAME: s.entity_name,
     VectorSpace.SENTENCE: s.sentence,
     VectorSpace.REPORT: s.report,
+    VectorSpace.QUESTION: s.question,
 }
 
 _m, _v, _t = s.model.c, s.vector.c, s.vector_todo.c

@@ -47,10 +47,11 @@ _is_live = (s.vector.c.model + 0) == LIVE
 
 _BLOCK_ROWS = 1_024
 _CHUNK_VECTORS = "chunk vectors"
+_SPANS = (VectorSpace.SENTENCE, VectorSpace.QUESTION)  # of chunks: their ids are those of chunks, and a number
 
 _SOURCE, _TARGET = s.entity.alias("source"), s.entity.alias("target")
 _c, _e, _r, _v, _gone = s.chunk.c, s.entity.c, s.relation.c, s.vector.c, s.vector_gone.c
-_n, _s, _p, _k = s.entity_name.c, s.sentence.c, s.report.c, s.cluster.c
+_n, _p, _k = s.entity_name.c, s.report.c, s.cluster.c
 _em, _rm = s.entity_mention.c, s.relation_mention.c
 
 _DIMENSION = select(s.model.c.dimension).where(s.model.c.state == "live").scalar_subquery()
@@ -82,15 +83,18 @@ _relations_owned = (
     .join(_TARGET, _TARGET.c.rid == _r.target)
 )
 _names_owned = _owned(_n.vector_hash, _e.rid, _e.key).join(s.entity, _e.rid == _n.rid)
-_sentences_owned = _owned(_s.vector_hash, _s.rid, _c.id, _s.ordinal).join(s.chunk, _c.rid == _s.chunk)
 _reports_owned = _owned(_p.vector_hash, _p.rid, _k.id).join(s.cluster, _k.rid == _p.rid)
+_spans_owned = {
+    space: _owned(span.vector_hash, span.rid, _c.id, span.ordinal).join(s.chunk, _c.rid == span.chunk)
+    for space, span in ((space, OWNERS[space].c) for space in _SPANS)
+}
 _OWNERS = {
     VectorSpace.CHUNK: Lookup(_chunks_owned, _v.rid, stated_in=_c.rid),
     VectorSpace.ENTITY: Lookup(_entities_owned, _v.rid),
     VectorSpace.RELATION: Lookup(_relations_owned, _v.rid),
     VectorSpace.NAME: Lookup(_names_owned, _v.rid),
-    VectorSpace.SENTENCE: Lookup(_sentences_owned, _v.rid, stated_in=_s.chunk),
     VectorSpace.REPORT: Lookup(_reports_owned, _v.rid),
+    **{space: Lookup(owned, _v.rid, stated_in=OWNERS[space].c.chunk) for space, owned in _spans_owned.items()},
 }
 _BY_ID = {  # for owners whose id is a column
     VectorSpace.CHUNK: Lookup(_chunks_owned, _c.id, stated_in=_c.rid),
@@ -100,7 +104,7 @@ _BY_ID = {  # for owners whose id is a column
 }
 _BY_RELATION = Lookup(_owned(_r.vector_hash, _r.rid), _r.rid)
 _BY_REPORT = Lookup(_owned(_p.vector_hash, _p.rid), _p.rid)
-_OF_SENTENCES = Lookup(_sentences_owned, _c.id, stated_in=_s.chunk)
+_OF_SPANS = {space: Lookup(owned, _c.id, stated_in=OWNERS[space].c.chunk) for space, owned in _spans_owned.items()}
 
 # How many vectors the live model has, and how many texts wait for one.
 N_VECTORS = select(func.count()).where(_v.model == LIVE)
@@ -113,7 +117,7 @@ _ALLOWED_HASHES = {
     VectorSpace.ENTITY: select(_e.vector_hash).where(_e.rid.in_(_mentioned)),
     VectorSpace.RELATION: select(_r.vector_hash).where(_r.rid.in_(select(_rm.relation).where(_rm.chunk.in_(_chunks)))),
     VectorSpace.NAME: select(_n.vector_hash).where(_n.rid.in_(_mentioned)),
-    VectorSpace.SENTENCE: select(_s.vector_hash).where(_s.chunk.in_(_chunks)),
+    **{space: select(OWNERS[space].c.vector_hash).where(OWNERS[space].c.chunk.in_(_chunks)) for space in _SPANS},
 }
 _ALLOWED = {
     space: as_texts(select(_v.rid).where(_is_live, _v.text_hash.in_(hashes)))
@@ -230,11 +234,11 @@ def chunk_vector_rows(snapshot: Snapshot) -> tuple[Ints, Ints]:
 
 def _owned_by(snapshot: Snapshot, space: VectorSpace, ids: Sequence[str]) -> list[tuple[int, int, str]]:
     """Return (vector row, row id, id) of each of these owners that has a vector."""
-    if space is VectorSpace.SENTENCE:
-        sentence_ids = frozenset(ids)
-        rows = _OF_SENTENCES.rows(snapshot, sorted({sentence.partition("#")[0] for sentence in sentence_ids}))
+    if space in _SPANS:
+        span_ids = frozenset(ids)
+        rows = _OF_SPANS[space].rows(snapshot, sorted({span.partition("#")[0] for span in span_ids}))
         owned = [(row, rid, sentence_id(chunk, ordinal)) for row, rid, chunk, ordinal in rows]
-        return [(row, rid, sentence) for row, rid, sentence in owned if sentence in sentence_ids]
+        return [(row, rid, span) for row, rid, span in owned if span in span_ids]
     if space is VectorSpace.RELATION:
         id_by_rid = relation_rids(snapshot, ids)
         return [(row, rid, id_by_rid[rid]) for row, rid in _BY_RELATION.rows(snapshot, sorted(id_by_rid))]
@@ -244,12 +248,12 @@ def _owned_by(snapshot: Snapshot, space: VectorSpace, ids: Sequence[str]) -> lis
 def _owner_id(space: VectorSpace, columns: Sequence[Any]) -> str:
     if space is VectorSpace.RELATION:
         return relation_id(*columns)
-    return sentence_id(*columns) if space is VectorSpace.SENTENCE else str(columns[0])
+    return sentence_id(*columns) if space in _SPANS else str(columns[0])
 
 
 def _visible(snapshot: Snapshot, space: VectorSpace, rids: Collection[int]) -> frozenset[int]:
-    """Return the row ids of the owners that the snapshot may see; lookups of chunks and sentences read no others."""
-    if space in (VectorSpace.CHUNK, VectorSpace.SENTENCE):
+    """Return the row ids of the owners that the snapshot may see; lookups of chunks and spans read no others."""
+    if space is VectorSpace.CHUNK or space in _SPANS:
         return frozenset(rids)
     if space is VectorSpace.REPORT:
         return visible_reports(snapshot, rids)
@@ -307,8 +311,8 @@ def owner_texts(connection: Connection, space: VectorSpace, rids: Sequence[int])
         return {rid: entity_text(name, description) for rid, name, description in _ENTITY_TEXTS.rows(connection, rids)}
     if space is VectorSpace.NAME:
         return dict(map(tuple, _NAME_TEXTS.rows(connection, rids)))
-    if space is VectorSpace.SENTENCE:
-        return dict(chunk_reads.sentence_texts(connection, rids))
+    if space in _SPANS:
+        return dict(chunk_reads.span_texts(connection, OWNERS[space], rids))
     if space is VectorSpace.REPORT:
         return cluster_reads.report_texts(connection, rids)
     return {

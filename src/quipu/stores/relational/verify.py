@@ -20,7 +20,7 @@ from quipu.model.graph import (
 )
 from quipu.model.summary import SummaryTargetKind
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import change_log, chunks, cluster_writes, edits, history, repair, summaries
+from quipu.stores.relational import change_log, chunks, cluster_writes, edits, history, repair, summaries, text_index
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.conversations import conversation_differences
 from quipu.stores.relational.documents import metadata_rows
@@ -42,7 +42,7 @@ def differences(snapshot: Snapshot) -> list[str]:
     messages = snapshot.backend.damage(connection)
     folds = (_entities, _relations, _summaries, _summary_rows, _value_counts)
     rows = (repair.fact_differences, _metadata, _vectors, _reply_owners, edits.key_differences)
-    indexes = (_names, _spellings, _links)
+    indexes = (_names, _spellings, _links, text_index.question_differences)
     derivations = (cluster_differences, name_differences, sentence_differences)
     for check in (*folds, *rows, *indexes, *derivations, conversation_differences, history.differences):
         messages += repair.first(check(connection))

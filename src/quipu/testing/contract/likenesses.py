@@ -1,4 +1,4 @@
-"""Likenesses: vectors of names and sentences and pairs of alike names, kept in step while they are kept."""
+"""Likenesses: vectors of names, sentences and questions, and pairs of alike names, kept in step while they are kept."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ def _kinds(lines: Sequence[str], kind: str) -> int:
 
 
 class LikenessesContract:
-    """What is promised of names, synonyms and sentences."""
+    """What is promised of names, synonyms, sentences and questions."""
 
     async def test_names_want_vectors_from_when_they_are_kept(self, open_store: OpenStore) -> None:
         async with open_store() as store:
@@ -105,6 +105,31 @@ class LikenessesContract:
             async with store.view() as view:
                 assert sorted(await view.pending(SYNONYMS, 10)) == ["acres", "venice"]
                 assert await synonyms(view, ["acre"]) == {}
+
+    async def test_questions_of_records_have_vectors_and_go_with_their_chunk(self, open_store: OpenStore) -> None:
+        facts = document("faq", passage("Q: Where is Acre?\nA: In the Levant.\n\nQ: And Venice?\nA: In Italy."))
+        (chunk,) = (stated.chunk.id for stated in facts.chunks)
+        async with open_store() as store:
+            await store.set_embedder(MODEL, DIMENSION)
+            await publish(store, facts, _A)
+            assert {"Where is Acre?", "And Venice?"} < set(await embed(store))
+            ids = [sentence_id(chunk, 0), sentence_id(chunk, 1)]
+            async with store.view() as view:
+                rows = await view.numbers(VectorSpace.QUESTION, [*ids, sentence_id(chunk, 2)])
+                assert list(rows) == ids
+                assert await view.vector_owners(VectorSpace.QUESTION, list(rows.values())) == {
+                    row: (identifier,) for identifier, row in rows.items()
+                }
+                assert _kinds([line async for line in view.dump()], "question") == 2
+            async with store.view(Filter(documents=("a",))) as view:
+                allowed = await view.allowed_numbers(VectorSpace.QUESTION)
+                assert allowed is not None
+                assert not len(allowed)
+            assert await store.verify() == []
+            await remove(store, "faq")
+            async with store.view() as view:
+                assert not len((await view.vectors(VectorSpace.QUESTION)).rows)
+            assert await store.verify() == []
 
     async def test_sentences_are_read_back_and_go_with_their_chunk(self, open_store: OpenStore) -> None:
         first, second = _A.chunks[0].chunk.id, _B.chunks[0].chunk.id

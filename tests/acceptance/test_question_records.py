@@ -1,0 +1,70 @@
+"""Records of questions and answers: a question in other words leads to the record whose question is like it."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quipu import sync
+from quipu.model.ids import sentence_place
+
+RECORDS = (
+    ("How do I reset my password?", "Open Settings, choose Security and press Change password."),
+    ("Can I get my money back?", "Within 30 days of the purchase we refund the full price."),
+    ("Which payment methods do you accept?", "Visa, Mastercard, PayPal and bank transfer."),
+    ("How long does shipping take?", "Parcels inside the EU arrive in three to five working days."),
+    ("How do I cancel my subscription?", "In Billing, press End plan. It stays active until the end of the month."),
+    ("Where can I see my invoices?", "They are in Billing under Documents, as PDF files."),
+    ("What is the maximum upload size?", "Files of up to 2 GB can be uploaded."),
+    ("How do I invite a colleague?", "Owners open Members and enter the address."),
+    ("Can I use the product offline?", "The desktop client keeps a local copy."),
+    ("How do I contact support?", "Write to the help desk; the answer comes on working days."),
+)
+# Each shares no word with the record that it asks for, or no more than with another one.
+PARAPHRASES = (
+    ("I forgot my login credentials, what now?", 0),
+    ("What is your refund policy?", 1),
+    ("Where do I find receipts?", 5),
+    ("Is it possible to work without internet?", 8),
+)
+
+
+def _as_lines(folder: Path) -> Path:
+    file = folder / "faq.txt"
+    file.write_text("\n\n".join(f"Q: {question}\nA: {answer}" for question, answer in RECORDS), encoding="utf-8")
+    return file
+
+
+def _as_headings(folder: Path) -> Path:
+    file = folder / "faq.md"
+    sections = "\n\n".join(f"## {question}\n\n{answer}" for question, answer in RECORDS)
+    file.write_text(f"# Help\n\n{sections}\n", encoding="utf-8")
+    return file
+
+
+def _as_table(folder: Path) -> Path:
+    file = folder / "faq.csv"
+    with file.open("w", newline="", encoding="utf-8") as output:
+        csv.writer(output).writerows([("Question", "Answer"), *RECORDS])
+    return file
+
+
+@pytest.mark.parametrize("write", [_as_lines, _as_headings, _as_table])
+def test_a_question_in_other_words_leads_to_its_record(tmp_path: Path, write: Callable[[Path], Path]) -> None:
+    with sync.open(tmp_path / "index") as index:
+        index.add(write(tmp_path))
+        for text, place in PARAPHRASES:
+            answer = index.query(text)
+            question, reply = RECORDS[place]
+            assert question in answer.text, text
+            assert reply[:20] in answer.text, text
+            (seed,) = (seed for seed in answer.trace.evidence.seeds if seed.kind == "question")
+            assert sentence_place(seed.matches[0].id)[1] == place, text
+
+
+def test_a_question_about_something_else_is_refused(tmp_path: Path) -> None:
+    with sync.open(tmp_path / "index") as index:
+        index.add(_as_lines(tmp_path))
+        for text in ("Who painted the Mona Lisa?", "Do you ship to Brazil?", "How do I reset my router?"):
+            assert not index.query(text).is_supported, text
