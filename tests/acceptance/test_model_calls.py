@@ -88,6 +88,22 @@ async def test_an_answer_is_one_call_more(name: str, index: Path, server: Server
     assert calls == EXPECTED[name] + Counter({RequestKind.ANSWER: 1})
 
 
+async def test_an_answer_is_refined_with_a_call_for_each_part_and_no_call_is_paid_for_twice(
+    index: Path, server: ServerHandle
+) -> None:
+    options: dict[str, Any] = {"with_answer": True, "passages_per_call": 3}
+    calls = await calls_of("naive", "refinement", index, server, **options)
+    server.reset()
+    async with model_engine(model_settings(index, server.base_url)) as kb:
+        answer = await kb.query(ASKED.format("refinement"), strategy="naive", min_similarity=-1.0, passages_per_call=3)
+    n_calls = -(-len(answer.trace.evidence.chunks) // 3)
+    assert n_calls > 1
+    assert calls == Counter({RequestKind.ANSWER: n_calls})
+    assert f"the answer was refined over {n_calls} calls" in answer.trace.notes
+    served = (await asyncio.to_thread(server.settled)).requests
+    assert not [request for request in served if request.kind in CHATS]
+
+
 @pytest.mark.parametrize("name", WITH_KEYWORDS)
 async def test_keywords_that_are_given_are_not_asked_for(name: str, index: Path, server: ServerHandle) -> None:
     assert not await calls_of(name, f"{name} again", index, server, low_level_keywords=("Marco Polo",))

@@ -1,7 +1,7 @@
 """Context: the evidence that fits a budget, under numbers, and how it is rendered for people and for prompts."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quipu.algo.similarity import round_robin
 from quipu.model.chat import Message
@@ -87,10 +87,17 @@ class PackedEvidence:
             passages=[passage.block(boundary) for passage in self.passages],
         ).text(boundary)
 
-    def messages(self, query: Query) -> tuple[Message, ...]:
-        """Return the messages for a model."""
-        boundary = prompt.make_answer_boundary(query, self.context())
-        return prompt.render(query, self.context(boundary), boundary=boundary)
+    def in_parts(self, n: int) -> list["PackedEvidence"]:
+        """Return the evidence in parts of n passages; the first one holds everything else, too. 0: all in one part."""
+        if not n or len(self.passages) <= n:
+            return [self]
+        first, *others = (self.passages[start : start + n] for start in range(0, len(self.passages), n))
+        return [replace(self, passages=first), *(PackedEvidence(passages=passages) for passages in others)]
+
+    def messages(self, query: Query, answer_so_far: str = "") -> tuple[Message, ...]:
+        """Return the messages for a model, which answers, or refines the answer that it gave from other passages."""
+        boundary = prompt.make_answer_boundary(query, f"{self.context()}\n{answer_so_far}")
+        return prompt.render(query, self.context(boundary), boundary=boundary, answer_so_far=answer_so_far)
 
     def prompt(self, query: Query) -> str:
         """Return the messages for a model as one text."""

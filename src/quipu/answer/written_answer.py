@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from quipu.answer.answer_input import AnswerDraft, AnswerInput
 from quipu.answer.citation_check import CheckedStatements, check_citations, find_citation_marks
-from quipu.answer.context import join_messages
+from quipu.answer.context import PackedEvidence, join_messages
 from quipu.answer.question_kind import QuestionKind, analyse_question
 from quipu.answer.quoted_answer import EXTRACTIVE, quote_answer
 from quipu.answer.reply_cleaner import ReplyCleaner
@@ -143,14 +143,19 @@ UNSOURCED = "The strategy retrieves nothing: the model answered without sources.
 async def write_answer(query: Query, answer_input: AnswerInput, llm: LLM, on_text: TextSink) -> AnswerDraft:
     """Return the answer of a model; `on_text` gets the text in pieces as it comes.
 
+    With `query.passages_per_call` the model answers from the first passages, then refines its answer with the next
+    ones, part by part, as LangChain's RefineDocumentsChain does; only the last reply is passed on.
+
     Joined, the pieces are the text, with one exception: a thought at the start that no tag marks is in the pieces, but
     not in the text. Raises as `LLM.complete`, and Unavailable or Refused where the reply holds no text.
     """
-    request = _request(query, answer_input)
-    reply, cleaner, text = await _ask(request, answer_input, llm, on_text)
-    while not text and reply.is_reused:  # the cached reply is useless: a new one may hold text
-        request = replace(request, attempt=request.attempt + 1)
-        reply, cleaner, text = await _ask(request, answer_input, llm, on_text)
+    *earlier_parts, last_part = answer_input.packed.in_parts(query.passages_per_call)
+    answer_so_far = ""
+    for part in earlier_parts:
+        request = _request(query, answer_input, part, answer_so_far)
+        answer_so_far = (await _ask_for_text(request, answer_input, llm, ignore_text))[2] or answer_so_far
+    request = _request(query, answer_input, last_part, answer_so_far)
+    reply, cleaner, text = await _ask_for_text(request, answer_input, llm, on_text)
     if not text:
         raise _no_text_error(reply, query)
     generator = reply.model or llm.identity
@@ -167,15 +172,32 @@ async def write_answer(query: Query, answer_input: AnswerInput, llm: LLM, on_tex
         citation_marks=find_citation_marks(text),
         is_supported=is_supported and not says_no,
         notes=(*(() if is_supported or says_no else (UNSUPPORTED,)), *_notes(reply, query)),
-        trace_notes=tuple(_trace_notes(cleaner, checked, reply)),
+        trace_notes=(
+            *([f"the answer was refined over {len(earlier_parts) + 1} calls"] if earlier_parts else []),
+            *_trace_notes(cleaner, checked, reply),
+        ),
     )
 
 
 def answer_messages(query: Query, answer_input: AnswerInput) -> tuple[Message, ...]:
-    """Return the messages for a model: evidence and rules, or only the question if the strategy retrieves nothing."""
+    """Return the messages for a model: evidence and rules, or only the question if the strategy retrieves nothing.
+
+    Where the answer is refined over several calls, they are those of the first call.
+    """
     if answer_input.evidence.searches_index:
-        return answer_input.packed.messages(query)
+        return answer_input.packed.in_parts(query.passages_per_call)[0].messages(query)
     return prompt.render_without_evidence(query, boundary=prompt.make_answer_boundary(query, ""))
+
+
+async def _ask_for_text(
+    request: ChatRequest, answer_input: AnswerInput, llm: LLM, on_text: TextSink
+) -> tuple[Completion, ReplyCleaner, str]:
+    """Return what `_ask` returns; a cached reply without text is useless, so that a new one is asked for."""
+    reply, cleaner, text = await _ask(request, answer_input, llm, on_text)
+    while not text and reply.is_reused:
+        request = replace(request, attempt=request.attempt + 1)
+        reply, cleaner, text = await _ask(request, answer_input, llm, on_text)
+    return reply, cleaner, text
 
 
 async def _ask(
@@ -221,10 +243,13 @@ def _cleaner(answer_input: AnswerInput) -> ReplyCleaner:
     return ReplyCleaner(numbers, places | titles)
 
 
-def _request(query: Query, answer_input: AnswerInput) -> ChatRequest:
+def _request(query: Query, answer_input: AnswerInput, part: PackedEvidence, answer_so_far: str) -> ChatRequest:
+    """Return the request for an answer from a part of the evidence, or for refining the answer so far with it."""
+    is_searched = answer_input.evidence.searches_index
+    messages = part.messages(query, answer_so_far) if is_searched else answer_messages(query, answer_input)
     depends_on_documents = answer_input.evidence.searches_index or bool(query.history)
     return ChatRequest(
-        messages=answer_messages(query, answer_input),
+        messages=messages,
         role=Role.ANSWER,
         max_output_tokens=query.budget.answer,
         documents=answer_input.documents,

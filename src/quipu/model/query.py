@@ -348,6 +348,12 @@ class Query:
     low_level_keywords: tuple[str, ...] = ()
     high_level_keywords: tuple[str, ...] = ()
     response_type: str = option("Multiple Paragraphs", 'Form of a model\'s answer, as in "Bullet Points".')
+    passages_per_call: int = option(
+        0,
+        "Passages that a model reads at once: it answers from the first ones, then refines the answer with the next; "
+        "0: all in one call.",
+        between=(0, 1_000),
+    )
     language: str = ""
     system_prompt: str = ""
     user_prompt: str = ""

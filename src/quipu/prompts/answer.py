@@ -58,6 +58,10 @@ INSTRUCTIONS_WITHOUT_EVIDENCE = Instructions(
 )
 
 _STYLE = "Be exact and plain. The first sentence answers; what follows supports it."
+_REFINE = """\
+It was written from excerpts with other numbers, which are not shown again. It counts as evidence, with its numbers.
+Write the whole answer anew: keep what holds, with its numbers, correct it, and add what the new excerpts say. Where
+they add nothing, repeat it. Where it found no answer and the new excerpts hold one, give that instead."""
 _NO_EVIDENCE = "Nothing was found: there is no evidence."
 
 
@@ -67,10 +71,14 @@ def make_answer_boundary(query: Query, evidence: str) -> str:
     return make_boundary(evidence, query.text, query.user_prompt, query.system_prompt, *turns)
 
 
-def render(query: Query, evidence: str, *, boundary: str) -> tuple[Message, ...]:
-    """Return the messages; `evidence` must be rendered with `boundary` before each of its headings."""
+def render(query: Query, evidence: str, *, boundary: str, answer_so_far: str = "") -> tuple[Message, ...]:
+    """Return the messages; `evidence` must be rendered with `boundary` before each of its headings.
+
+    With `answer_so_far`, which a model gave from other excerpts, it is to be refined.
+    """
     fenced = f"{boundary}\n{evidence}\n{boundary}" if evidence else f"{boundary}\n{_NO_EVIDENCE}\n{boundary}"
-    return _messages(INSTRUCTIONS, query, boundary, [fenced])
+    earlier = [f"{boundary}The answer so far\n{_REFINE}\n{boundary}\n{answer_so_far}\n{boundary}"]
+    return _messages(INSTRUCTIONS, query, boundary, [fenced, *(earlier if answer_so_far else [])])
 
 
 def render_without_evidence(query: Query, *, boundary: str) -> tuple[Message, ...]:

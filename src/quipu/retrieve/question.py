@@ -52,6 +52,7 @@ class QueryOptions(TypedDict, total=False):
     low_level_keywords: tuple[str, ...]
     high_level_keywords: tuple[str, ...]
     response_type: str
+    passages_per_call: int
     language: str
     system_prompt: str
     user_prompt: str

@@ -67,6 +67,32 @@ def test_the_prompt_reads_as_agreed() -> None:
     assert (user.role, user.text) == ("user", USER)
 
 
+def test_the_prompt_that_refines_an_answer_reads_as_agreed() -> None:
+    query = Query(text="Where?")
+    _, user = render(query, "#b#[2] Polo\nHe stayed.", boundary="#b#", answer_so_far="He left [1].")
+    assert (
+        user.text
+        == """\
+The mark of this message is #b#
+
+#b#
+#b#[2] Polo
+He stayed.
+#b#
+
+#b#The answer so far
+It was written from excerpts with other numbers, which are not shown again. It counts as evidence, with its numbers.
+Write the whole answer anew: keep what holds, with its numbers, correct it, and add what the new excerpts say. Where
+they add nothing, repeat it. Where it found no answer and the new excerpts hold one, give that instead.
+#b#
+He left [1].
+#b#
+
+#b#Question
+Where?"""
+    )
+
+
 def test_without_evidence_the_prompt_says_so() -> None:
     _, user = render(Query(text="Who left?"), "", boundary="#b#")
     assert "#b#\nNothing was found: there is no evidence.\n#b#\n\n#b#Question\nWho left?" in user.text

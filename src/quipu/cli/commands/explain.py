@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command(
     "explain",
     cls=QuestionCommand,
-    without=("answer_tokens", "response_type", "rewrite_question"),
+    without=("answer_tokens", "response_type", "passages_per_call", "rewrite_question"),
     examples=(
         'quipu explain "Who built on the work of Alice Kober?"',
         'quipu explain "Who built on the work of Alice Kober?" -s local --rank 2',
