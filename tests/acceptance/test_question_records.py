@@ -63,6 +63,24 @@ def test_a_question_in_other_words_leads_to_its_record(tmp_path: Path, write: Ca
             assert sentence_place(seed.matches[0].id)[1] == place, text
 
 
+def test_no_record_is_close_where_several_are_equally_near(tmp_path: Path) -> None:
+    """Short questions in Russian are all alike to the default embedder, so a high cosine alone means nothing."""
+    file = tmp_path / "faq.txt"
+    file.write_text(
+        "Вопрос: Как вернуть деньги за билет?\nОтвет: Подайте заявление в кассу.\n\n"
+        "Вопрос: Можно ли провозить собаку?\nОтвет: Да, в наморднике.\n\n"
+        "Вопрос: Где посмотреть расписание?\nОтвет: На сайте вокзала.\n",
+        encoding="utf-8",
+    )
+    with sync.open(tmp_path / "index") as index:
+        index.add(file)
+        answer = index.query("Кто написал эту книгу?")
+        (seed,) = (seed for seed in answer.trace.evidence.seeds if seed.kind == "question")
+        assert seed.matches[0].score > 0.5
+        assert "Ответ" not in answer.text
+        assert "Можно ли провозить собаку?" in index.query("Можно ли ехать с кошкой?").text
+
+
 def test_a_question_about_something_else_is_refused(tmp_path: Path) -> None:
     with sync.open(tmp_path / "index") as index:
         index.add(_as_lines(tmp_path))

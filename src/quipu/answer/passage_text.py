@@ -6,7 +6,7 @@ before and end in the chunk after. Every character still has its place in the do
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 from quipu.answer.text_blocks import FENCE, MAX_TERM_CHARS, BlockKind, TextBlock, ends_sentence, read_blocks
@@ -27,13 +27,30 @@ Span = tuple[int, int]  # [start, end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NearestQuestion:
+    """The question of a record that is nearest to the one asked: the chunk that answers it, and its position there.
+
+    `margin` is by how much its cosine exceeds that of every other question. A cosine alone says little: between short
+    questions in Russian or Chinese it is always high.
+    """
+
+    chunk: str
+    ordinal: int
+    margin: float
+
+    def start_in(self, chunk: Chunk) -> int:
+        """Return where the question begins in the text of its chunk."""
+        return record_questions(chunk.text, chunk.header)[self.ordinal][0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PassageText:
     """A passage, the text around it, and its blocks.
 
     Sentences that begin in [first, last) belong to the passage itself: only they are chosen, the text around completes
     quotes. `pieces` are the chunks of which the text consists and where each begins. `score` is the passage's share of
-    the best passage's score. `similar_questions` are questions in the text that it answers itself and that are like
-    the one asked, as spans with their cosine.
+    the best passage's score. `record` is where the question that is nearest to the one asked begins, if the text holds
+    it and its answer, and by how much it is nearer than any other question of a record.
     """
 
     chunk: Chunk
@@ -43,7 +60,7 @@ class PassageText:
     blocks: Sequence[TextBlock]
     pieces: tuple[tuple[int, Chunk], ...]
     score: float = 1.0
-    similar_questions: Mapping[Span, float] = field(default_factory=dict)
+    record: tuple[int, float] | None = None
 
     @property
     def offset(self) -> int:
@@ -55,18 +72,14 @@ class PassageText:
         """The words in the id of its document, a path without its suffix."""
         return re.sub(r"[/_.-]+", " ", self.chunk.document_id.rsplit(".", 1)[0])
 
-    def question_cosine(self, place: int) -> float:
-        """Return how similar the question that the block at a character holds, or stands below, is to the one asked.
-
-        0 where there is none.
-        """
-        block = next((block for block in self.blocks if block.start <= place < block.end), None)
-        if block is None or not self.similar_questions:
+    def record_margin(self, place: int) -> float:
+        """Return the margin of `record` if the block at a character is part of it, else 0."""
+        if self.record is None:
             return 0.0
-        blocks = (block, self.blocks[block.heading]) if block.heading >= 0 else (block,)
-        spans = self.similar_questions.items()
-        cosines = (cosine for (start, _), cosine in spans if any(block.start <= start < block.end for block in blocks))
-        return max(cosines, default=0.0)
+        start, margin = self.record
+        block = next((block for block in self.blocks if block.start <= place < block.end), None)
+        headings = [self.blocks[block.heading]] if block is not None and block.heading >= 0 else []
+        return margin if any(part.start <= start < part.end for part in (block, *headings) if part) else 0.0
 
     def rows_around(self, index: int, n_chars: int, room: int) -> list[Span]:
         """Return a row with the rows below and then above it that fit in `room` characters.
@@ -126,12 +139,9 @@ def _citation(chunk: Chunk, start: int, quote: str, number: int, source: str) ->
 
 
 def read_passage(
-    chunk: Chunk, score: float, chunk_by_place: Mapping[Place, Chunk], similarities: Mapping[int, float] | None = None
+    chunk: Chunk, score: float, chunk_by_place: Mapping[Place, Chunk], nearest: NearestQuestion | None = None
 ) -> PassageText:
-    """Return a chunk with the ends of its neighbours; `chunk_by_place` holds them where they were read.
-
-    `similarities` are the cosines of some of the questions that the chunk answers, by their position in it.
-    """
+    """Return a chunk with the ends of its neighbours; `chunk_by_place` holds them where they were read."""
     text, first, pieces = chunk.text, 0, [(0, chunk)]
     if before := chunk_by_place.get((chunk.document_id, chunk.ordinal - 1)):
         end = len(before.text) + min(0, chunk.start - before.end)
@@ -153,11 +163,7 @@ def read_passage(
         blocks=read_blocks(text),
         pieces=tuple(pieces),
         score=score,
-        similar_questions={
-            (first + start, first + end): similarities[ordinal]
-            for ordinal, (start, end) in enumerate(record_questions(chunk.text, chunk.header) if similarities else ())
-            if similarities and ordinal in similarities
-        },
+        record=(first + nearest.start_in(chunk), nearest.margin) if nearest and nearest.chunk == chunk.id else None,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from posixpath import commonprefix
 
-from quipu.answer.passage_text import PassageText, Place, read_passage
+from quipu.answer.passage_text import NearestQuestion, PassageText, Place, read_passage
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart, TermDefinition, analyse_question
 from quipu.answer.sentence_scores import WordFinder
 from quipu.answer.table_answer import asks_for_computation
@@ -33,6 +33,8 @@ MAX_OVERVIEW_CHUNKS = 200  # of one document
 N_FIRST_CHUNKS = 3  # of the document that stands for a group
 MAX_GROUPS = 8  # of documents, in an overview of all
 MAX_NAMES = 8
+MIN_RECORD_MARGIN = 0.1  # of the nearest question: its passage is read, whatever its rank
+FAR_COSINE = 0.2  # of a question with the nearest other one, where that was not found
 MIN_TITLE_SHARE = 0.5  # of the words of a topic in the title of the document it names
 _FRONT_PAGES = frozenset(("index", "readme", "overview", "intro", "introduction", "about", "home"))
 
@@ -55,7 +57,7 @@ class QuoteSources:
     is about, `names` the entities it mentions most; `groups` are those of all documents, where it is about all of them.
     `text_score` is the full-text score of the best passage over ln(2 + n) of the n chunks of the index: its rare words,
     whatever the index's size. `subject` is the one name of an entity in the question, "" where it has none or several.
-    `similarities` are the cosines of the questions of records that are nearest to it, by chunk and position.
+    `nearest_question` is the question of a record that is nearest to it.
     """
 
     question: AnalysedQuestion
@@ -68,7 +70,7 @@ class QuoteSources:
     n_documents: int = 0
     text_score: float = 0.0
     subject: str = ""
-    similarities: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    nearest_question: NearestQuestion | None = None
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield every chunk that may be quoted, some more than once."""
@@ -81,9 +83,7 @@ class QuoteSources:
         text_by_chunk: dict[str, PassageText] = {}
         for chunk, score in (hit for hits in self.ranked for hit in hits):
             if chunk.id not in text_by_chunk:
-                text_by_chunk[chunk.id] = read_passage(
-                    chunk, score, self.chunk_by_place, self.similarities.get(chunk.id)
-                )
+                text_by_chunk[chunk.id] = read_passage(chunk, score, self.chunk_by_place, self.nearest_question)
         return [[text_by_chunk[chunk.id] for chunk, _ in hits] for hits in self.ranked]
 
 
@@ -97,6 +97,13 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
     if question.kind is QuestionKind.OVERVIEW:
         scored = [(chunk, score_by_chunk.get(chunk.id, 0.0)) for chunk in passages]
         return await _read_overview(question, scored, view)
+    nearest = _nearest_question(evidence)
+    if (
+        nearest is not None
+        and nearest.margin >= MIN_RECORD_MARGIN
+        and nearest.chunk not in {chunk.id for chunk in passages}
+    ):
+        passages = [*passages, *await view.chunks([nearest.chunk])]
     best_score = max([score_by_chunk.get(chunk.id, 0.0) for chunk in passages], default=0.0)
     hits = [(chunk, score_by_chunk.get(chunk.id, 0.0) / best_score if best_score > 0 else 0.0) for chunk in passages]
     is_definition = question.kind is QuestionKind.DEFINITION
@@ -119,19 +126,20 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
         ranked=tuple(map(tuple, ranked)),
         text_score=best_text_score / math.log(2 + n_chunks),
         subject=_subject(evidence),
-        similarities=_similarities(evidence),
+        nearest_question=nearest,
         chunk_by_place={(chunk.document_id, chunk.ordinal): chunk for chunk in near},
         whole_documents=frozenset(cut),
     )
 
 
-def _similarities(evidence: Evidence) -> dict[str, dict[int, float]]:
-    """Return the cosines of the questions of records that a search found, by chunk and position."""
-    similarities: dict[str, dict[int, float]] = {}
-    for match in (match for seed in evidence.seeds if seed.kind == "question" for match in seed.matches):
-        chunk, ordinal = sentence_place(match.id)
-        similarities.setdefault(chunk, {})[ordinal] = match.score
-    return similarities
+def _nearest_question(evidence: Evidence) -> NearestQuestion | None:
+    """Return the question of a record that a search found nearest to the one asked."""
+    matches = next((seed.matches for seed in evidence.seeds if seed.kind == "question"), ())
+    if not matches:
+        return None
+    chunk, ordinal = sentence_place(matches[0].id)
+    others = (match.score for match in matches[1:])
+    return NearestQuestion(chunk=chunk, ordinal=ordinal, margin=matches[0].score - max(others, default=FAR_COSINE))
 
 
 def _subject(evidence: Evidence) -> str:

@@ -14,7 +14,7 @@ from quipu.answer.overview import OverviewPart, overview_parts
 from quipu.answer.passage_text import Span
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind
 from quipu.answer.quotation import Quote, choose_quotes
-from quipu.answer.quote_sources import QuoteSources
+from quipu.answer.quote_sources import MIN_RECORD_MARGIN, QuoteSources
 from quipu.answer.sentence_scores import sentence_bounds
 from quipu.answer.table_answer import TableAnswer, compute_table_answer
 from quipu.answer.text_blocks import BlockKind
@@ -35,7 +35,7 @@ CLOSEST = "Closest:"
 MIN_EVIDENCE = 0.71
 TEXT_SCORE_WEIGHT = 0.12
 WORD_WEIGHT = 0.08
-MIN_CLOSE_COVER, MIN_CLOSE_COSINE = 0.2, 0.3  # below both nothing is even close; the cosine is that of a question
+MIN_CLOSE_COVER = 0.2  # below it, and where no record stands out, nothing is even close
 MIN_WORDS = 2
 
 _NOUN_BY_SECTION = {"points": "point", "reports": "report", "claims": "claim", "chunks": "passage"}  # can be cited
@@ -79,8 +79,8 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
         parts = [OverviewPart(quote=quote) for quote in _without_repeats(quotes)]
         return replace(_draft(parts, answer_input, is_supported=True, trace_notes=notes), support=support)
     nothing = _nothing_found(query, answer_input)
-    cosine = quotes[0].passage.question_cosine(quotes[0].mark[0]) if quotes else 0.0
-    if cover < MIN_CLOSE_COVER and cosine < MIN_CLOSE_COSINE:
+    margin = quotes[0].passage.record_margin(quotes[0].mark[0]) if quotes else 0.0
+    if cover < MIN_CLOSE_COVER and margin < MIN_RECORD_MARGIN:
         return AnswerDraft(text=nothing, generator=EXTRACTIVE, trace_notes=notes, support=support)
     parts = [OverviewPart(label=f"{nothing} {CLOSEST}"), OverviewPart(quote=quotes[0])]
     return replace(_draft(parts, answer_input, is_supported=False, trace_notes=notes), support=support)

@@ -53,7 +53,7 @@ class ScoreWeights:
     quote: float = 0.5  # BM25 of the whole quote, over the best quote's
     prose: float = 0.3  # the whole quote is text, not a list of names or links
     code: float = 0.2  # a second quote with code, for a how-to whose first one has none
-    question: float = 2.0  # its cosine, where the sentence is in a record whose question is like the one asked
+    record: float = 6.0  # times the margin of the record that the sentence is in, by which its question is the nearest
     bridge: float = 0.3  # the passage is about something that the first quote names and the question does not
 
 
@@ -292,21 +292,21 @@ class _Scorer:
         credit_by_term = self._credits(text, index) | dict.fromkeys(text.terms_of_block[index], 1.0)
         share, block = self._sum(credit_by_term), text.blocks[index]
         is_definition = self._definition.matches(text.text[block.start : block.end], text.about)
-        rank = self._weights.rank * text.passage.score + self._question(text, index)
+        rank = self._weights.rank * text.passage.score + self._record(text, index)
         return share + rank + self._weights.definition * share * is_definition
 
     def sentences(self, text: _MatchedText, place: int, index: int) -> Iterator[ScoredSentence]:
         """Yield the sentences of a block with their scores."""
         credit_by_term = self._credits(text, index)
-        rank = self._weights.rank * text.passage.score + self._question(text, index)
+        rank = self._weights.rank * text.passage.score + self._record(text, index)
         for start, end in sentence_bounds(text.text, text.blocks[index]):
             if text.passage.first <= start < text.passage.last:
                 share = self._sum(credit_by_term | dict.fromkeys(text.between(start, end), 1.0))
                 score = share + rank + self._form(text, index, start, end) * share
                 yield ScoredSentence(place=place, block=index, start=start, end=end, score=score, share=share)
 
-    def _question(self, text: _MatchedText, index: int) -> float:
-        return self._weights.question * text.passage.question_cosine(text.blocks[index].start)
+    def _record(self, text: _MatchedText, index: int) -> float:
+        return self._weights.record * text.passage.record_margin(text.blocks[index].start)
 
     def _sum(self, credit_by_term: Mapping[str, float]) -> float:
         return sum(self._share_by_term[term] * min(1.0, credit) for term, credit in sorted(credit_by_term.items()))
