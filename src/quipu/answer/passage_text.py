@@ -39,8 +39,9 @@ class NearestQuestion:
     margin: float
 
     def start_in(self, chunk: Chunk) -> int:
-        """Return where the question begins in the text of its chunk."""
-        return record_questions(chunk.text, chunk.header)[self.ordinal][0]
+        """Return where the question begins in the text of its chunk; the end of the text if it is not there."""
+        starts = [start for start, _ in record_questions(chunk.text, chunk.header)]
+        return starts[self.ordinal] if self.ordinal < len(starts) else len(chunk.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ ANSWERED = re.compile(_MARK.format(words="A|Answer|Ответ|Antwort|答案?|�
 MAX_QUESTION_LINES = 6  # of a record: a question and its answer
 _ASKING_HEADING = re.compile(r"(?:#{1,6}[ \t]+|\*\*)([^\n]*?[?？])[*_`]*[ \t]*$")
 _QUESTION_COLUMN = re.compile(r"[|\s*_]*(?:questions?|вопросы?|fragen?|问题|問題|问|問)[*_]*\s*\|", re.IGNORECASE)
-_FIRST_CELL = re.compile(r"\|?[ \t]*([^|\n]*[^|\s])[ \t]*\|")
+_FIRST_CELL = re.compile(r"\|?[ \t]*+([^|\n]*[^|\s])[ \t]*\|")
 
 
 def _words(text: str) -> frozenset[str]:
