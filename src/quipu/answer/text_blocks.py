@@ -12,7 +12,7 @@ from functools import partial
 from itertools import takewhile
 
 from quipu.text.questions import is_licence
-from quipu.text.sentences import ANSWERED, ASKED, MAX_QUESTION_LINES
+from quipu.text.sentences import ASKED, MAX_QUESTION_LINES, lines_to_answer
 
 MAX_ROWS_OF_SECTION = 30  # of a table, below the row that divides it
 MAX_HEADING_CHARS = 80  # of a line that is a heading only by standing alone
@@ -191,11 +191,10 @@ def _closes_code(below: list[_TextLine]) -> bool:
 
 def _n_lines_of_question(lines: list[_TextLine], place: int) -> int:
     """Return how many lines the question of a record has ("Q: …", then "A: …"), 0 where no answer follows it."""
-    if ASKED.match(lines[place].text):
-        for end in range(place + 1, min(place + 1 + MAX_QUESTION_LINES, len(lines))):
-            if ANSWERED.match(lines[end].text):
-                return sum(bool(line.text) for line in lines[place:end])
-    return 0
+    if not ASKED.match(lines[place].text):
+        return 0
+    n_lines = lines_to_answer([line.text for line in lines[place + 1 : place + 1 + MAX_QUESTION_LINES]])
+    return sum(bool(line.text) for line in lines[place : place + n_lines])
 
 
 def _is_row(line: str) -> bool:

@@ -1,7 +1,7 @@
 """Sentences: a rule-based sentence splitter for any script; and questions with their answers, in lists of both."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 # How many characters a decision may look back and ahead. This keeps the work linear and every decision local.
 _LOOK_BEHIND = 32
@@ -199,11 +199,9 @@ def record_questions(text: str, header: str = "") -> list[tuple[int, int]]:
     in_questions = bool(_QUESTION_COLUMN.match(header))
     for place, (start, line) in enumerate(lines):
         if mark := ASKED.match(line):
-            following = lines[place + 1 : place + MAX_QUESTION_LINES]
-            n_lines = next((n for n, (_, below) in enumerate(following) if ANSWERED.match(below)), None)
-            if n_lines is not None:
-                last_start, last = lines[place + n_lines]
-                spans.append((start + mark.end() - 1, last_start + len(last.rstrip())))
+            if n_lines := lines_to_answer([below for _, below in lines[place + 1 : place + 1 + MAX_QUESTION_LINES]]):
+                first, answer = start + mark.end() - 1, lines[place + n_lines][0]
+                spans.append((first, first + len(text[first:answer].rstrip())))
         elif heading := _ASKING_HEADING.match(line):
             spans.append((start + heading.start(1), start + heading.end(1)))
         elif _QUESTION_COLUMN.match(line):
@@ -214,6 +212,11 @@ def record_questions(text: str, header: str = "") -> list[tuple[int, int]]:
         else:
             in_questions = False
     return spans
+
+
+def lines_to_answer(following: Sequence[str]) -> int:
+    """Return after how many lines the answer to a question begins, by the lines that follow; 0 where there is none."""
+    return next((n for n, line in enumerate(following, 1) if ANSWERED.match(line)), 0)
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -143,6 +143,9 @@ def test_a_long_run_of_anything_is_read_in_one_pass(unit: str) -> None:
     ("text", "header", "questions"),
     [
         ("Q: How do I pay?\nA: By card.\n\nQ: And\nwhen?\nA: Now.", "", ["How do I pay?", "And\nwhen?"]),
+        ("Q: Why?\n\nA: So.", "", ["Why?"]),
+        ("Q: Why\n1\n2\n3\n4\n5\nA: So.", "", ["Why\n1\n2\n3\n4\n5"]),
+        ("Q: Why\n1\n2\n3\n4\n5\n6\nA: So.", "", []),
         ("**Q:** Why?\n**A:** So.", "", ["Why?"]),
         ("Вопрос: Как платить?\nОтвет: Картой.", "", ["Как платить?"]),
         ("问：怎么付款？\n答案：刷卡。", "", ["怎么付款？"]),
