@@ -35,7 +35,7 @@ from quipu.engine.lookups import Lookups, unique_ids
 from quipu.engine.mirroring import Mirrors
 from quipu.engine.refresh import RefreshScope, derivation_lease, drop_derivations, refresh_index
 from quipu.engine.status import DerivationStates, plan_refresh, read_status
-from quipu.ingest.queue import EnqueueResult, enqueue_documents, no_preparation, remove_documents
+from quipu.ingest.documents import EnqueueResult, enqueue_documents, no_preparation, remove_documents
 from quipu.ingest.sources import FoundSource, text_source
 from quipu.model.answer import Answer, AnswerPiece, Comparison, PieceSink
 from quipu.model.delta import Delta

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, TypedDict
 from quipu.answer import copies_by_document
 from quipu.engine.components import Components, Models
 from quipu.errors import InvalidInput, OverBudget
-from quipu.ingest.documents import DocumentReader, IngestConfig
+from quipu.ingest.documents import DocumentReader, EnqueueResult, IngestConfig
 from quipu.ingest.pipeline import PipelineResult, process_queue
-from quipu.ingest.queue import EnqueueResult
 from quipu.ingest.sources import FoundSource, checked_id, checked_metadata, find_sources
 from quipu.model.chunking import Chunking
 from quipu.model.document import Document, DocumentStatus, Metadata, SourceDocument

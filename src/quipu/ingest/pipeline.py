@@ -18,6 +18,8 @@ from functools import cache, partial
 from quipu.errors import Busy, OverBudget, QuipuError, Refused, TooLong, Unavailable
 from quipu.ingest.chunkers.semantic import sentence_similarities
 from quipu.ingest.documents import (
+    MAX_GROUP_BYTES,
+    MAX_JOBS,
     ChunkedDocument,
     DocumentReader,
     DocumentReading,
@@ -40,9 +42,7 @@ from quipu.ports.ingest import ON_PAGES, ExtractionResult
 from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
-MAX_JOBS = 64  # claimed at a time; where a model reads, what it can read at a time, so that workers share a short queue
 _M_MMAP_THRESHOLD, _MAX_KEPT_BYTES = -3, 4 << 20  # an option of glibc's malloc, and its value
-MAX_GROUP_BYTES = 2_000_000  # of the documents that are processed together
 CHUNK_BYTES = 5_000  # about 1,200 tokens; limits the size of a group if the extractor waits for a model
 
 

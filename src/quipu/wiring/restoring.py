@@ -11,8 +11,7 @@ from quipu.model.event import EventSink, ignore_event
 from quipu.ports.history import ArchiveSummary, OnBytes
 from quipu.settings import Settings
 from quipu.stores.relational.archive import ArchiveReader, adopt
-from quipu.stores.sqlite.backend import SqliteBackend
-from quipu.stores.sqlite.replacement import remove_database, replace_database
+from quipu.stores.sqlite.backend import SqliteBackend, remove_database, replace_database
 from quipu.text.words import Analyzer
 from quipu.wiring import (
     INDEX_FILE,

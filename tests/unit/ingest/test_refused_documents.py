@@ -1,4 +1,4 @@
-"""Tests of intake: what cannot be stored is refused before it is queued."""
+"""Tests of documents that cannot be stored: they are refused before they are queued."""
 
 from pathlib import Path
 
