@@ -94,7 +94,7 @@ async def test_with_the_preset_of_the_sources_every_strategy_answers(at_once: Pa
                 assert any(note.startswith("the preset 'faithful'") for note in evidence.notes)
                 if (evidence.chunks, faithful.context) == (default.trace.evidence.chunks, default.context):
                     equal.add(strategy.name)
-    assert equal == {"weave", "lexical", "community_global"}  # they have no other values
+    assert equal == {"weave", "lexical", "community_global", "context"}  # they have no other values
 
 
 def differences(found: str, expected: str) -> list[str]:

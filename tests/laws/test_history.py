@@ -28,7 +28,7 @@ from quipu.model.edit import Edit, EditKind
 from quipu.model.query import Filter
 from quipu.ports.store import Store
 from quipu.stores.relational import history
-from quipu.stores.relational.documents import CommitStamp
+from quipu.stores.relational.change_log import CommitStamp
 from quipu.stores.relational.history import RelationalHistory
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend

@@ -50,12 +50,13 @@ class OccurrenceKind(StrEnum):
     """What occurs in a chunk, and what counts as an occurrence.
 
     ENTITY: mentions of an entity or links to it, whichever are more. MENTION: mentions of an entity. RELATION: mentions
-    of a relation.
+    of a relation. TERM: a term of full text, or a key under which it has the chunk (`text.references`).
     """
 
     ENTITY = "entity"
     MENTION = "mention"
     RELATION = "relation"
+    TERM = "term"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,8 +221,8 @@ class ReadView(DerivationView, Protocol):
     ) -> dict[str, dict[str, int]]:
         """Return the first k chunks in which each entity or relation occurs (None: all), with how often it occurs.
 
-        ENTITY: chunks with the most occurrences come first, and equal numbers are ordered by chunk id. MENTION and
-        RELATION: chunks are ordered by id.
+        ENTITY: chunks with the most occurrences come first, and equal numbers are ordered by chunk id. The others:
+        chunks are ordered by id. TERM: a term in more than k chunks of the index is left out; keys occur 0 times.
         """
 
     async def keys_by_name(self, names: Sequence[str], *, any_spelling: bool = False) -> dict[str, tuple[str, ...]]:

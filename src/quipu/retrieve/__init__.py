@@ -30,6 +30,7 @@ _MODULES = {
     "linear": "linear",
     "path": "path",
     "ppr": "ppr",
+    "context": "context",
 }
 
 

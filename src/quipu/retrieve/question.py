@@ -101,6 +101,9 @@ class QueryOptions(TypedDict, total=False):
     path_length: int
     path_links: int
     path_hops: int
+    context_seeds: int
+    context_max_shared: int
+    context_link_weight: float
     ppr_damping: float
     ppr_min_rank: float
     ppr_parallel_edges: bool

@@ -2,7 +2,8 @@
 
 Quipu's own method; no language model is asked. It joins parts of published ones: convex fusion of words and vectors
 (S. Bruch et al., "An Analysis of Fusion Functions for Hybrid Retrieval", 2023), activation through sentences near the
-question (LinearRAG, 2025), and personalised PageRank from the named entities (HippoRAG, 2024).
+question (LinearRAG, 2025), personalised PageRank from the named entities (HippoRAG, 2024), and links between passages
+(Knowledge Graph Prompting, 2024).
 
 1. Similarity: the mean of three shares. Words: BM25 over its highest score. Vectors: the scaled cosine, with the
    passage or with a question that it answers itself ("Q: …"), the higher one. Nearness, for the 20 passages best by
@@ -11,13 +12,15 @@ question (LinearRAG, 2025), and personalised PageRank from the named entities (H
    or, if it has none, of all passages that it occurs in. A passage is home to the entity that its document's title
    names. A title leads to one passage, so the walk decides; the name of a speaker of a chat leads to hundreds, so
    similarity decides. Without names there is no walk.
-3. Seeds: the entities that the question names. Each activates what stands in the one sentence about it that shares the
+3. Links: half of the trust, if it is at least 0.1, goes to the passages that the five most similar ones refer to by a
+   heading, a defined term or a hyperlink, or share rare terms with (`passage_links`); the rest to similarity.
+4. Seeds: the entities that the question names. Each activates what stands in the one sentence about it that shares the
    most terms with the question, by that share cubed.
-4. Subgraph: the passages most similar to the question, those of each active entity, and the home passages of the
+5. Subgraph: the passages most similar to the question, those of each active entity, and the home passages of the
    entities that a first walk ranks best.
-5. Walk: personalised PageRank over the subgraph. It restarts at the active entities, 2 % as often at passages, by
+6. Walk: personalised PageRank over the subgraph. It restarts at the active entities, 2 % as often at passages, by
    similarity. Mentions weigh √IDF, homes thirty times as much, relations as often as they are stated.
-6. Fusion: the logarithm (log1p) of the walk times the trust, and similarity times the rest, at least 0.1, so that
+7. Fusion: the logarithm (log1p) of the walk times the trust, and similarity times the rest, at least 0.1, so that
    similarity always orders what the walk does not reach.
 
 A quotation, code, flag or identifier is looked for by words and nearness alone, unless the walk is trusted more than
@@ -37,19 +40,19 @@ from quipu.model.graph import Chunk
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.ports.derivation_view import NodeKind
-from quipu.ports.store import ReadView, VectorSpace
+from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints, Topology
 from quipu.retrieve import community_global
 from quipu.retrieve.steps.graph_walk import SubgraphWalk, read_subgraph, round_scores, top_chunks, top_entities
+from quipu.retrieve.steps.passage_links import follow_links
 from quipu.retrieve.steps.passages import nearest_sentence, nearness
-from quipu.retrieve.steps.seeds import embed, find_low_level_keywords, find_nearest, score_all_passages
+from quipu.retrieve.steps.seeds import find_low_level_keywords, score_by_words_and_vectors
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
 from quipu.text.names import count_occurrences, entity_key, group_by_anchor
 from quipu.text.questions import asks_for_overview, find_literal
 from quipu.text.words import Words, content_terms_of
 
-N_BY_WORDS, N_QUESTIONS = 100, 10  # passages that full text scores, and questions of records
 N_NEAR, REACH = 20, 200  # passages that are read for nearness, and the characters within which terms are near
 N_SIMILAR = 60  # passages of the subgraph by similarity
 N_PASSAGES = 30  # passages of an entity, the most similar to the question
@@ -60,6 +63,7 @@ PASSAGE_SHARE = 0.02  # of the reset, for passages by similarity
 DAMPING = 0.85
 N_FIRST_STEPS, N_STEPS = 4, 8  # eight steps order passages as well as all do
 MIN_SIMILARITY_WEIGHT, MIN_TRUST_BESIDE_LITERAL = 0.1, 0.5
+LINK_WEIGHT, MIN_TRUST_IN_LINKS = 0.5, 0.1
 RANK_SCALE = 0.003  # above this share of the walk, ranks count by their logarithm
 MAX_ENTITIES, MAX_RELATIONS, MAX_REPORTS = 20, 20, 10
 NO_NAME = "the question names no entity of the index: words and vectors rank alone"
@@ -117,7 +121,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     """Return the `chunk_top_k` passages by similarity and walk, with the best ranked entities and relations."""
     topology = await tools.topology.open(view)
     terms = tuple(dict.fromkeys(content_terms_of(query.text)))
-    (by_words, by_vector), searches = await _score_by_words_and_vectors(query, topology, view, tools)
+    (by_words, by_vector), searches = await score_by_words_and_vectors(query, topology, view, tools)
     scope = Scope(view=view, topology=topology, similarity=(by_words + by_vector) / 2)
     keywords = await find_low_level_keywords(query, view)
     names = await _find_names(keywords.names, view)
@@ -125,6 +129,10 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     if literal := find_literal(query.text) if trust < MIN_TRUST_BESIDE_LITERAL else "":
         trust, scope = 0.0, replace(scope, similarity=by_words)
     scope = replace(scope, similarity=await _add_nearness(terms, scope))
+    if trust >= MIN_TRUST_IN_LINKS:
+        weight = LINK_WEIGHT * trust
+        links = await follow_links(scope.similarity, view)
+        scope = replace(scope, similarity=(1 - weight) * scope.similarity + weight * links.shares)
     reports, notes = await _reports(query, view, tools) if asks_for_overview(query.text) else ((), ())
     if not trust:
         chunks = await _fuse(None, 0.0, scope, query.chunk_top_k)
@@ -150,22 +158,6 @@ async def _reports(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Hi
     evidence = await community_global.retrieve(query, view, replace(tools, model=None))
     reports = evidence.reports[:MAX_REPORTS]
     return reports, (f"an overview is asked for: {format_count(len(reports), 'report')} on communities",)
-
-
-async def _score_by_words_and_vectors(
-    query: Query, topology: Topology, view: ReadView, tools: Tools
-) -> tuple[tuple[Floats, Floats], tuple[Seed, ...]]:
-    """Return the shares by words and by vectors of each chunk, both [n_chunks], and the searches as seeds."""
-    vector = (await embed([query.text], tools.embedder))[query.text]
-    questions = await find_nearest(VectorSpace.QUESTION, vector, query=query, k=N_QUESTIONS, view=view, tools=tools)
-    by_vector = await score_all_passages(vector, topology, view, tools, questions)
-    matches = await view.search_text(NodeKind.CHUNK, query.text, max(N_BY_WORDS, query.chunk_top_k))
-    numbers = await view.numbers(NodeKind.CHUNK, [match.id for match in matches])
-    by_words = np.zeros(len(by_vector))
-    for match in matches:
-        by_words[numbers[match.id]] = match.score / max(matches[0].score, 1e-12)  # 0 for words that are everywhere
-    by_kind = {"full text": tuple(matches[:MAX_ENTITIES]), **({"question": questions} if questions else {})}
-    return (by_words, by_vector), tuple(Seed(text=query.text, kind=kind, matches=by_kind[kind]) for kind in by_kind)
 
 
 async def _add_nearness(terms: Sequence[str], scope: Scope) -> Floats:

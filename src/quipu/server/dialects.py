@@ -106,13 +106,13 @@ class ChatQuestion:
 
         `/STRATEGY question`, `/context question` and `/STRATEGYcontext question` (evidence only), each also with an
         instruction: `/STRATEGY[as a table] question`. Unlike LightRAG, a prefix is a whole word in any case, every
-        strategy has one, and what is not a prefix is left as it is.
+        strategy but `context` has one, and what is not a prefix is left as it is.
         """
         match = _PREFIX.match(self.text)
         if not match:
             return self
         word, instruction = match[1].casefold(), match[2] or ""
-        only_context = word not in STRATEGIES and word.endswith("context")
+        only_context = word == "context" or (word not in STRATEGIES and word.endswith("context"))
         strategy = word.removesuffix("context") if only_context else word
         if strategy not in STRATEGIES and (strategy or not (only_context or instruction)):
             return self

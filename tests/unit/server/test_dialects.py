@@ -1,6 +1,7 @@
 """What the APIs of OpenAI and Ollama share: prefixes of questions, the history, and addresses of citations."""
 
 import json
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -41,8 +42,11 @@ def test_what_is_no_prefix_stays_as_it_is(text: str) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_has_a_prefix(strategy: str) -> None:
-    assert ChatQuestion(text=f"/{strategy} who?").with_prefix().strategy == strategy
-    assert ChatQuestion(text=f"/{strategy}context who?").with_prefix().only_context
+    named = ChatQuestion(text=f"/{strategy} who?").with_prefix()
+    assert named.only_context if strategy == "context" else named.strategy == strategy  # `/context`: the evidence alone
+    assert ChatQuestion(text=f"/{strategy}context who?").with_prefix() == replace(
+        named, strategy=strategy, only_context=True
+    )
 
 
 def test_the_last_message_of_the_user_is_the_question_and_those_before_it_the_history() -> None:

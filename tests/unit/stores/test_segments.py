@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 from quipu.errors import Corrupt
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import segments
-from quipu.stores.relational.full_text import capital_key, chunks_with_phrases
+from quipu.stores.relational.full_text import chunks_with_phrases, key_of
 from quipu.stores.relational.postings import MAX_TERM, Postings, PostingsBuilder, phrase_slots, places
 from quipu.stores.relational.segments import SegmentWriter, posting, segment
 from quipu.stores.sqlite.backend import SqliteBackend
@@ -78,7 +78,7 @@ def test_what_is_packed_is_unpacked_as_it_was(chunks: list[tuple[list[str], list
     for term, *columns in postings.packed():
         here = [[i for i, other in enumerate(terms) if other[:MAX_TERM] == term] for terms, _ in chunks]
         if term.startswith("^"):
-            has_capital = [any(capital_key(other)[:MAX_TERM] == term for other in capitals) for _, capitals in chunks]
+            has_capital = [any(key_of(other)[:MAX_TERM] == term for other in capitals) for _, capitals in chunks]
             assert np.frombuffer(columns[0], "<u2").tolist() == [slot for slot, has in enumerate(has_capital) if has]
         else:
             expected = [slot << 16 | position for slot, positions in enumerate(here) for position in positions]
@@ -168,7 +168,7 @@ def test_phrases_and_capitals_are_found_in_all_segments(connection: Connection) 
         "two": ["new", "york"],
         "three": ["new", "york", "city"],
         "again": ["york", "new", "york"],
-        "capital": [capital_key("york")],
+        "capital": [key_of("york")],
         "none": ["city", "new"],
         "unknown": ["zanzibar", "new"],
     }

@@ -66,7 +66,7 @@ _FAULTS: dict[str, tuple[str, str]] = {
         "term 'zanzibar' is in 0 chunks of a segment, indexed in 1",
     ),
     "full text emptied": ("DELETE FROM posting WHERE term NOT LIKE '^%'", "term 'geneva' is in 3 chunks"),
-    "capitals emptied": ("DELETE FROM posting WHERE term LIKE '^%'", "capital '0who' is in 2 chunks"),
+    "capitals emptied": ("DELETE FROM posting WHERE term LIKE '^%'", "key '0who' is in 2 chunks"),
     "a count in full text": (
         "UPDATE posting SET counts = x'02' WHERE term = 'old'",
         "term 'old' is indexed with other",

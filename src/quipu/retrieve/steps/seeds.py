@@ -20,6 +20,7 @@ from quipu.text.names import entity_key, name_forms
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS, Words, split_words
 
+N_BY_WORDS, N_QUESTIONS, N_MATCHES = 100, 10, 20  # scored by full text, questions of records, matches in the trace
 MAX_NAME_WORDS = 12  # in a script without spaces each character counts as a word
 MIN_UNSPACED_LENGTH = 2
 # Text that cannot occur between two words of one name. A comma and a dot can: "Johnnycake, West Virginia", "St. Louis".
@@ -288,3 +289,19 @@ async def score_all_passages(
     scores = np.zeros(topology.n_chunks)
     scores[visible] = min_max_scaled(similarities)
     return scores
+
+
+async def score_by_words_and_vectors(
+    query: Query, topology: Topology, view: ReadView, tools: Tools
+) -> tuple[tuple[Floats, Floats], tuple[Seed, ...]]:
+    """Return the shares by words and by vectors of each chunk, both [n_chunks], and the searches as seeds."""
+    vector = (await embed([query.text], tools.embedder))[query.text]
+    questions = await find_nearest(VectorSpace.QUESTION, vector, query=query, k=N_QUESTIONS, view=view, tools=tools)
+    by_vector = await score_all_passages(vector, topology, view, tools, questions)
+    matches = await view.search_text(NodeKind.CHUNK, query.text, max(N_BY_WORDS, query.chunk_top_k))
+    numbers = await view.numbers(NodeKind.CHUNK, [match.id for match in matches])
+    by_words = np.zeros(len(by_vector))
+    for match in matches:
+        by_words[numbers[match.id]] = match.score / max(matches[0].score, 1e-12)  # 0 for words that are everywhere
+    by_kind = {"full text": tuple(matches[:N_MATCHES]), **({"question": questions} if questions else {})}
+    return (by_words, by_vector), tuple(Seed(text=query.text, kind=kind, matches=by_kind[kind]) for kind in by_kind)

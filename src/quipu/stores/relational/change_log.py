@@ -10,6 +10,8 @@ revisions repeat those of the lost history, but its nonces differ.
 
 import secrets
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, select
@@ -59,6 +61,25 @@ _NOW = select(
 _N_ROWS = select(func.count()).select_from(s.change)
 _REVISION_AT = select(_c.revision).order_by(_c.revision).offset(bindparam("n")).limit(1)
 _DELETE = s.change.delete().where(_c.revision < bindparam("before"))
+
+
+@dataclass(frozen=True, slots=True)
+class CommitStamp:
+    """The revision and the time (UTC) of a commit, and the documents that say something else from now on."""
+
+    revision: int
+    at: datetime
+    ended: Collection[str] = ()
+
+    @property
+    def moment(self) -> str:
+        """The time as text, to the microsecond."""
+        return self.at.isoformat(timespec="microseconds")
+
+    @property
+    def second(self) -> str:
+        """The time as text, to the second."""
+        return self.at.isoformat(timespec="seconds")
 
 
 def log_changes(

@@ -34,7 +34,8 @@ from quipu.stores.relational import (
     verify,
 )
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.documents import ChunkChanges, CommitStamp
+from quipu.stores.relational.change_log import CommitStamp
+from quipu.stores.relational.documents import ChunkChanges
 from quipu.stores.relational.edits import EditChanges
 from quipu.stores.relational.fold import FoldChanges
 from quipu.stores.relational.mentions import MentionChanges

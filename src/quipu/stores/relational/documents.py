@@ -3,7 +3,6 @@
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, select
@@ -15,6 +14,7 @@ from quipu.model.graph import Chunk, chunk_text
 from quipu.model.ids import digest_bytes, digest_parts
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.change_log import CommitStamp
 from quipu.stores.relational.sql import ByValues, checksum, execute_rows, insert_rows, next_rid, to_json
 from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
 
@@ -38,13 +38,19 @@ _DELETE_METADATA = ByValues(s.metadata_value.delete(), s.metadata_value.c.docume
 
 @dataclass(frozen=True, slots=True)
 class ChunkWords:
-    """The searchable words of a chunk. Full text covers all of them; names are linked in the text only."""
+    """The searchable words of a chunk, the first of its document or not. Names are linked in the text only."""
 
     rid: int
     document_id: str
     title: str
     header: str
     text: str
+    is_first: bool
+
+    @classmethod
+    def of(cls, rid: int, document_id: str, title: str, chunk: Any) -> "ChunkWords":
+        """Return those of a chunk or of its row."""
+        return cls(rid, document_id, title, chunk.header, chunk.text, chunk.ordinal == 0)
 
 
 @dataclass(slots=True)
@@ -84,8 +90,9 @@ class ChunkChanges:
 
     def update(self, old: Row[Any], old_title: str, facts: ChunkFacts, words: ChunkWords) -> None:
         """Note a chunk that stays. Its mentions are replaced if the extractor's input changed, or if either failed."""
-        if (old_title, old.header) != (words.title, words.header):
-            self.reworded.append((ChunkWords(old.rid, words.document_id, old_title, old.header, old.text), words))
+        before = ChunkWords.of(old.rid, words.document_id, old_title, old)
+        if before != words:
+            self.reworded.append((before, words))
         if old.ordinal != facts.chunk.ordinal:
             self.reordered.append(old.rid)
         if old.input_hash != facts.chunk.input_hash or old.error or facts.chunk.error:
@@ -94,28 +101,9 @@ class ChunkChanges:
 
     def remove(self, old: Row[Any], document_id: str, title: str) -> None:
         """Note a chunk that is removed."""
-        self.removed.append(ChunkWords(old.rid, document_id, title, old.header, old.text))
+        self.removed.append(ChunkWords.of(old.rid, document_id, title, old))
         self.retracted_chunks.append(old.rid)
         self.vectors.moved(VectorSpace.CHUNK, old.vector_hash, "")
-
-
-@dataclass(frozen=True, slots=True)
-class CommitStamp:
-    """The revision and the time (UTC) of a commit, and the documents that say something else from now on."""
-
-    revision: int
-    at: datetime
-    ended: Collection[str] = ()
-
-    @property
-    def moment(self) -> str:
-        """The time as text, to the microsecond."""
-        return self.at.isoformat(timespec="microseconds")
-
-    @property
-    def second(self) -> str:
-        """The time as text, to the second."""
-        return self.at.isoformat(timespec="seconds")
 
 
 def write(
@@ -203,7 +191,7 @@ def _compare(
         for facts in document.chunks:
             before = old_by_chunk.pop(facts.chunk.id, None)
             rid = before.rid if before is not None else first_new + len(new_rows)
-            words = ChunkWords(rid, document.id, document.title, facts.chunk.header, facts.chunk.text)
+            words = ChunkWords.of(rid, document.id, document.title, facts.chunk)
             row = {"rid": rid, "document": rid_by_id[document.id], **_chunk_row(facts.chunk)}
             changes.vectors.moved(
                 VectorSpace.CHUNK, before.vector_hash if before is not None else "", row["vector_hash"]
@@ -223,20 +211,6 @@ def _compare(
         if len(changes.retracted_chunks) > n_retracted:
             changes.retracting_documents.append(document.id)
     return new_rows, changed_rows
-
-
-def metadata_rows(document: int, metadata: Metadata) -> list[dict[str, Any]]:
-    """Return one row for each metadata value, as filters compare them: text casefolded, numbers as numbers."""
-    rows: list[dict[str, Any]] = []
-    for name, value in sorted(metadata.items()):
-        values: Sequence[MetadataValue] = value if isinstance(value, tuple) else (value,)
-        for ordinal, single in enumerate(values):
-            if single is None:
-                continue
-            number = float(single) if isinstance(single, int | float) and not isinstance(single, bool) else None
-            row = {"document": document, "field": name, "ordinal": ordinal, "text": str(single).casefold()}
-            rows.append({**row, "number": number})
-    return rows
 
 
 def _write_documents(
@@ -398,3 +372,17 @@ def _inflated_parts(connection: Connection, content_hash: str) -> Iterator[bytes
     for ordinal in ordinals:  # one query each, so that one part is in memory at a time
         part = connection.scalar(select(p.data).where(p.hash == content_hash, p.ordinal == ordinal))
         yield zlib.decompress(part or b"")
+
+
+def metadata_rows(document: int, metadata: Metadata) -> list[dict[str, Any]]:
+    """Return one row for each metadata value, as filters compare them: text casefolded, numbers as numbers."""
+    rows: list[dict[str, Any]] = []
+    for name, value in sorted(metadata.items()):
+        values: Sequence[MetadataValue] = value if isinstance(value, tuple) else (value,)
+        for ordinal, single in enumerate(values):
+            if single is None:
+                continue
+            number = float(single) if isinstance(single, int | float) and not isinstance(single, bool) else None
+            row = {"document": document, "field": name, "ordinal": ordinal, "text": str(single).casefold()}
+            rows.append({**row, "number": number})
+    return rows

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from quipu.stores.relational.filters import allowed_chunks, find_sorted
-from quipu.stores.relational.postings import CAPITAL, Postings, index_key, phrase_slots, places
+from quipu.stores.relational.postings import KEY, SLOT_BYTES, Postings, index_key, phrase_slots, places
 from quipu.stores.relational.segments import ROWS, posting, read_segments, segment
 from quipu.stores.relational.snapshot import Snapshot, cached_arrays
 from quipu.stores.relational.sql import ByValues, Ints, blocks, driver_rows
+from quipu.text.references import REFERENCE_MARKS
 from quipu.text.unicode import is_unspaced
 
 Floats = npt.NDArray[np.float64]
@@ -34,6 +35,9 @@ _CHUNKS_OF = ByValues(select(_g.rid, _g.chunks, _g.lengths), _g.rid)
 _LISTS = ByValues(select(_p.term, _p.slots, _p.counts, _p.segment).where(_p.segment.in_(_every)), _p.term)
 _LISTS_FROM = select(_p.term, _p.slots, _p.counts, _p.segment).where(
     _p.segment.in_(_every), _p.term >= bindparam("first"), _p.term < bindparam("end")
+)
+_SIZES_OF = ByValues(
+    select(_p.term, func.sum(func.length(_p.slots))).where(_p.segment.in_(_every)).group_by(_p.term), _p.term
 )
 _SLOTS = ByValues(select(_p.term, _p.segment, _p.slots).where(_p.segment.in_(_every)), _p.term)
 
@@ -85,9 +89,34 @@ def chunks_with_phrases(connection: Connection, phrases: Mapping[str, Sequence[s
     return chunks_by_key
 
 
-def capital_key(term: str) -> str:
-    """Return the term under which full text has a capitalised term."""
-    return CAPITAL + term
+def chunks_with_terms(snapshot: Snapshot, terms: Sequence[str], max_chunks: int) -> dict[str, dict[int, int]]:
+    """Return, for each term, its chunks by row number, and how often they have it: 0 for reference keys.
+
+    A term that is in no chunk, or in more than `max_chunks` of the whole index, is left out.
+    """
+    term_by_key = {index_key(key_of(term) if term.startswith(REFERENCE_MARKS) else term): term for term in terms}
+    n_bytes_by_key = dict(_SIZES_OF.tuples(snapshot.connection, sorted(term_by_key)))
+    rare = sorted(key for key, n_bytes in n_bytes_by_key.items() if n_bytes <= max_chunks * SLOT_BYTES)
+    if not rare:
+        return {}
+    segments, starts, chunks, _ = _slots_of_all_chunks(snapshot)
+    rows = _LISTS.tuples(snapshot.connection, rare)
+    postings = Postings.unpacked(rows)
+    row_starts = starts[np.searchsorted(segments, [row[3] for row in rows])]
+    numbers = chunks[np.repeat(row_starts, postings.sizes) + postings.slots]
+    terms_of_slots = np.repeat([term_by_key[row[0]] for row in rows], postings.sizes)
+    allowed = allowed_chunks(snapshot)
+    visible = slice(None) if allowed is None else find_sorted(allowed, numbers)[1]
+    chunks_by_term: dict[str, dict[int, int]] = {}
+    columns = terms_of_slots[visible], numbers[visible], postings.counts[visible]
+    for term, number, n in zip(*(column.tolist() for column in columns), strict=True):
+        chunks_by_term.setdefault(term, {})[number] = n
+    return chunks_by_term
+
+
+def key_of(name: str) -> str:
+    """Return the key of full text with this name: of a capitalised term, or of a reference."""
+    return KEY + name
 
 
 def _slots_of_all_chunks(snapshot: Snapshot) -> tuple[Ints, ...]:

@@ -18,6 +18,7 @@ from quipu.ports.store import OccurrenceKind
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.chunks import chunk_ids
 from quipu.stores.relational.entities import entity_numbers, entity_rids, synonym_rows
+from quipu.stores.relational.full_text import chunks_with_terms
 from quipu.stores.relational.relations import relation_rids
 from quipu.stores.relational.snapshot import Lookup, Snapshot, cached_values, in_order
 from quipu.stores.relational.sql import Ints, as_texts, from_texts
@@ -151,10 +152,20 @@ def _chunks_of_relations(snapshot: Snapshot, ids: Sequence[str], k: int) -> dict
     return in_order({relation: dict(sorted(counts.items())[:k]) for relation, counts in counts_by_id.items()}, ids)
 
 
+def _chunks_with_terms(snapshot: Snapshot, terms: Sequence[str], k: int) -> dict[str, dict[str, int]]:
+    counts_by_term = chunks_with_terms(snapshot, terms, k)
+    ids = chunk_ids(snapshot, {chunk for counts in counts_by_term.values() for chunk in counts})
+    named = {
+        term: dict(sorted((ids[chunk], n) for chunk, n in counts.items())) for term, counts in counts_by_term.items()
+    }
+    return in_order(named, terms)
+
+
 _OCCURRENCES = {
     OccurrenceKind.ENTITY: _chunks_of_entities,
     OccurrenceKind.MENTION: _chunks_mentioning,
     OccurrenceKind.RELATION: _chunks_of_relations,
+    OccurrenceKind.TERM: _chunks_with_terms,
 }
 
 

@@ -163,8 +163,9 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _add_times_and_history,
     lambda _: None,  # schema 14 had names of files in full text
     lambda _: None,  # schema 15 had options of commands in full text
-    lambda _: None,  # schema 16 has identifiers in full text, and no marks of footnotes in words (_TERMS_SCHEMA)
+    lambda _: None,  # schema 16 had identifiers in full text, and no marks of footnotes in words
     _add_questions,
+    lambda _: None,  # schema 18 has the names of passages and their links as keys of full text (_TERMS_SCHEMA)
 )
 SCHEMA = 1 + len(MIGRATIONS)
-_TERMS_SCHEMA = 16  # the first schema with the present terms of full text; those of an older one are made again
+_TERMS_SCHEMA = 18  # the first schema with the present terms of full text; those of an older one are made again

@@ -18,7 +18,7 @@ from quipu.errors import Corrupt
 from quipu.stores.relational.sql import Ints
 
 MAX_SLOTS = 1 << 16
-CAPITAL = "^"  # before a capitalised term, and in no other term
+KEY = "^"  # before a key under which a chunk is found beside its terms, and in no term
 MAX_TERM = 255  # characters: the row of a longer term would not fit into a database's index
 
 _SLOT, _COUNT, _WIDE_COUNT, _POSITION = np.dtype("<u2"), np.dtype("u1"), np.dtype("<u4"), np.dtype("<u2")
@@ -36,7 +36,7 @@ class Postings:
     """The posting lists of terms, one after the other, in one array for each column.
 
     `sizes` [n_terms] counts the postings of each term. `slots` [n_postings] rise within a term. `counts` [n_postings]
-    is how often the term is in the chunk, 0 for capitalised terms, which have no positions. `positions`
+    is how often the term is in the chunk, 0 for keys, which have no positions. `positions`
     [sum of counts] are those of each posting in turn.
     """
 
@@ -133,12 +133,14 @@ class PostingsBuilder:
         self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
         self._numbers_by_chunk: list[npt.NDArray[np.int32]] = []
 
-    def add(self, rid: int, terms: Sequence[str], capitals: Sequence[str]) -> None:
-        """Add a chunk, by its row number, with its full-text terms and the capitalised terms of its text."""
+    def add(self, rid: int, terms: Sequence[str], keys: Sequence[str]) -> None:
+        """Add a chunk, by its row number, with its full-text terms and the names of its keys."""
         self.chunks.append(rid)
         self.lengths.append(len(terms))
-        keys = [*terms, *(CAPITAL + term for term in dict.fromkeys(capitals))]
-        self._numbers_by_chunk.append(np.fromiter(map(self._numbers.__getitem__, keys), np.int32, len(keys)))
+        terms_and_keys = [*terms, *(KEY + key for key in dict.fromkeys(keys))]
+        self._numbers_by_chunk.append(
+            np.fromiter(map(self._numbers.__getitem__, terms_and_keys), np.int32, len(terms_and_keys))
+        )
 
     def postings(self) -> Postings:
         """Return the postings of all chunks, ordered by term; the slot of a chunk is its place in `chunks`."""
@@ -153,14 +155,14 @@ class PostingsBuilder:
         order = np.sort(rows << 32 | np.arange(len(rows))) & 0xFFFFFFFF  # three times as fast as a stable argsort
         rows, slots, positions = rows[order], slots[order], positions[order]
         firsts = np.flatnonzero(np.diff(rows * MAX_SLOTS + slots, prepend=-1))
-        is_capital = np.array([term.startswith(CAPITAL) for term in terms], dtype=np.bool_)[rows]
+        is_key = np.array([term.startswith(KEY) for term in terms], dtype=np.bool_)[rows]
         counts = np.diff(firsts, append=len(rows))
         return Postings(
             terms=terms,
             sizes=np.bincount(rows[firsts], minlength=len(terms)),
             slots=slots[firsts],
-            counts=np.where(is_capital[firsts], 0, counts),
-            positions=positions[~is_capital] & _LAST_POSITION,
+            counts=np.where(is_key[firsts], 0, counts),
+            positions=positions[~is_key] & _LAST_POSITION,
         )
 
 

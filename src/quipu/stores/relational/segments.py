@@ -20,7 +20,7 @@ from sqlalchemy import Connection, bindparam, func, select
 
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.postings import (
-    CAPITAL,
+    KEY,
     MAX_SLOTS,
     SLOT_BYTES,
     PackedRow,
@@ -145,9 +145,9 @@ class SegmentWriter:
         self._connection = connection
         self._builder = PostingsBuilder()
 
-    def add(self, rid: int, terms: Sequence[str], capitals: Sequence[str]) -> None:
-        """Add a chunk with its full-text terms, in order, and the capitalised terms of its text."""
-        self._builder.add(rid, terms, capitals)
+    def add(self, rid: int, terms: Sequence[str], keys: Sequence[str]) -> None:
+        """Add a chunk with its full-text terms, in order, and the names of its keys."""
+        self._builder.add(rid, terms, keys)
         if len(self._builder.chunks) >= MAX_NEW:
             self.finish()
 
@@ -166,7 +166,7 @@ class SegmentWriter:
 
 
 def remove(connection: Connection, terms_by_chunk: Mapping[int, Collection[str]]) -> None:
-    """Remove chunks, given by row number with all terms and capital keys that they were added with."""
+    """Remove chunks, given by row number with all terms and keys that they were added with."""
     if not terms_by_chunk:
         return
     removed = np.array(sorted(terms_by_chunk), dtype=np.int64)
@@ -328,7 +328,7 @@ def differences(connection: Connection, rid: int, builder: PostingsBuilder) -> I
 
 
 def _difference(term: str, n_bytes: int, n_bytes_stored: int) -> str:
-    label = f"capital {term.removeprefix(CAPITAL)!r}" if term.startswith(CAPITAL) else f"term {term!r}"
+    label = f"key {term.removeprefix(KEY)!r}" if term.startswith(KEY) else f"term {term!r}"
     if n_bytes == n_bytes_stored:
         return f"full text: {label} is indexed with other chunks, counts or positions"
     n_chunks = format_count(n_bytes // SLOT_BYTES, "chunk")

@@ -20,7 +20,7 @@ from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import segments
 from quipu.stores.relational.documents import ChunkChanges, ChunkWords
-from quipu.stores.relational.full_text import capital_key, chunks_with_phrases
+from quipu.stores.relational.full_text import chunks_with_phrases, key_of
 from quipu.stores.relational.postings import PostingsBuilder
 from quipu.stores.relational.segments import SegmentWriter
 from quipu.stores.relational.snapshot import BloomFilter
@@ -52,6 +52,7 @@ from quipu.text.names import (
     phrase_terms,
     spelling_key,
 )
+from quipu.text.references import reference_keys
 from quipu.text.sentences import record_questions
 from quipu.text.words import Analyzer, Words, split_words
 
@@ -61,7 +62,8 @@ _c, _d, _e, _n = s.chunk.c, s.document.c, s.entity.c, s.name.c
 _QUESTIONS = ByValues(select(s.question), s.question.c.chunk)
 _DROP_QUESTIONS = ByValues(s.question.delete(), s.question.c.chunk)
 _ALL_CHUNKS = select(_c.rid).order_by(_c.rid)
-_CHUNKS = ByValues(select(_c.rid, _d.id, _d.title, _c.header, _c.text).join(s.document, _d.rid == _c.document), _c.rid)
+_CHUNK_WORDS = select(_c.rid, _d.id, _d.title, _c.header, _c.text, _c.ordinal == 0)
+_CHUNKS = ByValues(_CHUNK_WORDS.join(s.document, _d.rid == _c.document), _c.rid)
 _CHUNK_TEXTS = ByValues(select(_c.rid, _c.text), _c.rid)
 _NAMES_BY_KEY = ByValues(select(s.name), _n.key)
 _NAMES_BY_WORDS = ByValues(select(_n.key, _n.rid), _n.words)
@@ -151,6 +153,12 @@ def index_terms(chunk: ChunkWords, words: Words, analyzer: Analyzer) -> list[str
     return [*analyzer.terms(split_words(above), above), *terms] if above else terms
 
 
+def _keys(chunk: ChunkWords, words: Words) -> list[str]:
+    """Return the names of the keys of a chunk: its capitalised terms, what names it, and what it links to."""
+    references = reference_keys(chunk.text, chunk.document_id, chunk.title, is_first=chunk.is_first)
+    return [*capital_terms(words), *references]
+
+
 def _index(
     connection: Connection, analyzer: Analyzer, chunks: Sequence[ChunkWords], bloom: BloomFilter | None = None
 ) -> None:
@@ -160,7 +168,7 @@ def _index(
         words_by_rid = {chunk.rid: split_words(chunk.text) for chunk in some}
         for chunk in some:
             words = words_by_rid[chunk.rid]
-            writer.add(chunk.rid, index_terms(chunk, words, analyzer), capital_terms(words))
+            writer.add(chunk.rid, index_terms(chunk, words, analyzer), _keys(chunk, words))
         if bloom is not None:
             _link_new_chunks(connection, bloom, words_by_rid)
     writer.finish()
@@ -172,8 +180,7 @@ def _unindex(connection: Connection, analyzer: Analyzer, chunks: Sequence[ChunkW
         terms_by_rid: dict[int, set[str]] = {}
         for chunk in some:
             words = split_words(chunk.text)
-            capitals = map(capital_key, capital_terms(words))
-            terms_by_rid[chunk.rid] = {*index_terms(chunk, words, analyzer), *capitals}
+            terms_by_rid[chunk.rid] = {*index_terms(chunk, words, analyzer), *map(key_of, _keys(chunk, words))}
         segments.remove(connection, terms_by_rid)
 
 
@@ -279,7 +286,7 @@ def _link_new_names(connection: Connection, names: Mapping[str, int]) -> None:
 
 def _terms_of_name(key: str) -> list[str]:
     """Return consecutive terms of full text that every chunk has in which this name occurs."""
-    return phrase_terms(key) if len(name_forms(key)) > 1 else [capital_key(capital_term(key))]
+    return phrase_terms(key) if len(name_forms(key)) > 1 else [key_of(capital_term(key))]
 
 
 def _drop_links(connection: Connection, chunks: Sequence[int]) -> None:
@@ -317,7 +324,7 @@ def _built_again(connection: Connection, analyzer: Analyzer, rids: Sequence[int]
         for rid in some:
             if chunk := chunk_by_rid.get(rid):
                 words = split_words(chunk.text)
-                builder.add(rid, index_terms(chunk, words, analyzer), capital_terms(words))
+                builder.add(rid, index_terms(chunk, words, analyzer), _keys(chunk, words))
             else:
                 builder.add(rid, (), ())
     return builder

@@ -10,6 +10,7 @@ import pytest
 from quipu.model.delta import Delta
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import NodeKind
+from quipu.ports.store import OccurrenceKind
 from quipu.testing.contract.steps import OpenStore, publish, remove
 from quipu.testing.facts import document
 from quipu.text.words import index_terms, query_terms, split_words
@@ -121,6 +122,31 @@ class FullTextContract:
                 hits = await view.search_text(NodeKind.CHUNK, "wall of brick", 10)
         expected = {ids[position]: score for position, score in bm25(texts_left, "wall of brick").items()}
         assert {hit.id: hit.score for hit in hits} == pytest.approx(expected, abs=1e-6)
+
+    async def test_terms_and_keys_name_their_chunks_unless_too_many_have_them(self, open_store: OpenStore) -> None:
+        texts = ("# Brick walls", "A brick, a brick.", "See [walls](b.md).", "Nothing.")
+        facts = document("a.md", *texts)
+        ids = [chunk_facts.chunk.id for chunk_facts in facts.chunks]
+        terms = ["brick", "=brick wall", ">b.md", "/a.md", "a", "zanzibar", "=zanzibar", "brick"]
+        async with open_store() as store:
+            await publish(store, facts, document("c.md", "Other brick."))
+            async with store.view() as view:
+                counts = await view.occurrences(OccurrenceKind.TERM, terms, 3)
+                rare = await view.occurrences(OccurrenceKind.TERM, terms, 2)
+                assert await view.occurrences(OccurrenceKind.TERM, [], 3) == {}
+            async with store.view(Filter(documents=("a.md",))) as view:
+                allowed = await view.occurrences(OccurrenceKind.TERM, terms, 3)
+                hidden = await view.occurrences(OccurrenceKind.TERM, terms, 2)
+            await remove(store, "c.md")
+            async with store.view() as view:
+                left = await view.occurrences(OccurrenceKind.TERM, terms, 2)
+            assert await store.verify() == []
+        keys = {"=brick wall": {ids[0]: 0}, ">b.md": {ids[2]: 0}, "/a.md": {ids[0]: 0}}
+        in_document = {ids[0]: 1, ids[1]: 2}
+        assert counts["brick"].items() > in_document.items() and len(counts["brick"]) == 3
+        assert {term: chunks for term, chunks in counts.items() if term not in ("brick", "a")} == keys
+        assert "brick" not in rare | hidden  # how many have it is counted in the whole index
+        assert allowed["brick"] == left["brick"] == in_document
 
     async def test_the_best_come_first_and_equal_scores_by_id(self, open_store: OpenStore) -> None:
         documents = [document(f"d{number}", "A wall of brick.") for number in range(9)]

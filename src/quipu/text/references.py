@@ -1,0 +1,137 @@
+"""References: the keys under which a passage is found by what names it, and what another passage refers to by.
+
+A passage is named by its headings, the terms that it defines, the captions and rows of its tables, and, if it is the
+first of its document, by the title. Another one refers to it by the same phrase ("see Timeouts", "Table 2") or by a
+link in Markdown. A phrase consists of the content terms of a name, so that other forms of its words refer to it, too.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from quipu.text.unicode import is_unspaced
+from quipu.text.words import content_terms_of
+
+MAX_PHRASE_TERMS = 5
+_MAX_NAME_CHARS = 60  # of a line that is a heading only by standing alone
+_MAX_LINE_CHARS = 200  # the rest of a longer line is not read for names
+# Before a phrase, before the id of a document that begins here, and before that of a document that is linked to. No
+# term of full text begins with one of them.
+NAMED, BEGINS, LINKS_TO = REFERENCE_MARKS = ("=", "/", ">")
+
+_HEADING = re.compile(r"\s{0,3}(?:#{1,6} +|={1,5} +)(.+?)[\s#=]*$")
+_UNDERLINE = re.compile(r"\s{0,3}([=~^*-])\1{2,}\s*$")
+_SECTION_NUMBER = re.compile(r"(\d+(?:\.\d+){0,4}|[A-Z]\.\d+(?:\.\d+)*)[.)、]?\s+(?=\S)")
+_NUMBERED = re.compile(
+    r"(?:(?P<table>(?<!\w)(?:tables?|tab\.|табл\w*\.?)|表)"
+    r"|(?P<figure>(?<!\w)(?:figures?|figs?\.?|рисун\w*|рис\.?)|图)"
+    r"|(?P<section>(?<!\w)(?:sections?|sec\.|chapters?|раздел\w*|глав\w*)|§|第)"
+    r"|(?P<appendix>(?<!\w)(?:appendix|приложени\w*)|附录))"
+    r"\s{0,2}(?P<number>\d+(?:[.-]\d+){0,4}|(?-i:[A-ZА-Я])(?!\w)(?:\.\d+)*)",
+    re.IGNORECASE,
+)
+_ITEM = r"\s*(?:[-*+•] +)?"
+# "**Latency**: …", "`--all` – …"; "Latency — …", "A latency is the …".
+_MARKED_TERM = re.compile(rf"{_ITEM}(\*\*|__|``?)([^*_`]{{2,60}})\1\s*(?:\([^)]{{1,40}}\))?\s*[:：—–-]")
+_TERM = re.compile(
+    rf"{_ITEM}(?:An? |The )?([^\W\d_][^.,:;!?|—–]{{1,40}}?)"
+    r"(?: [—–] \S| — это | (?:is|are|means) (?:an?|the|any|one) |是(?=一|指|用))"
+)
+_LINK = re.compile(
+    r"\]\(<?(?![a-z][a-z+.-]*:)([^)(\[\s#>]{0,200})(?:#([^)(\[\s>]{0,100}))?>?(?:\s+\"[^\"]{0,200}\")?\)"
+)
+_CLAUSE_END = re.compile(r"[.!?;:。！？；：]\s|[。！？；]|\n\s*\n")
+_END_MARKS = tuple(".!?:;,。！？：；，…")
+
+
+# What a text refers to: the passages under a key, and the document that they must be of, "" for any.
+Reference = tuple[str, str]
+
+
+def reference_keys(text: str, document_id: str, title: str, *, is_first: bool) -> list[str]:
+    """Return the distinct keys under which full text has a passage; `is_first` in its document."""
+    titles = [re.sub(r"\s*[(（].*", "", title)] if is_first else []
+    names = [_phrase(name) for name in (*titles, *_names(text))]
+    linked = [LINKS_TO + target for target, _ in _links(text, document_id) if target != document_id]
+    begins = [BEGINS + document_id] if is_first else []
+    return list(dict.fromkeys([*(NAMED + name for name in (*names, *_numbers(text)) if name), *linked, *begins]))
+
+
+def references_in(text: str, document_id: str) -> set[Reference]:
+    """Return what a passage refers to: by its phrases of at most `MAX_PHRASE_TERMS` content terms, and by links.
+
+    A number ("Table 2") means a passage of the same document. The passages that link to this document are among them.
+    """
+    references = {(LINKS_TO + document_id, "")}
+    references.update((NAMED + _number(match), document_id) for match in _NUMBERED.finditer(text))
+    for target, section in _links(text, document_id):
+        references.add((NAMED + section, target) if section else (BEGINS + target, ""))
+    for clause in _CLAUSE_END.split(text):
+        terms = content_terms_of(clause)
+        for start in range(len(terms)):
+            for end in range(start + 1, min(start + MAX_PHRASE_TERMS, len(terms)) + 1):
+                references.add((NAMED + " ".join(terms[start:end]), ""))
+    return references
+
+
+def words_of(phrase: str, text: str) -> str:
+    """Return the first words of `text` that make this phrase, or the phrase itself where accents differ."""
+    terms = phrase.split(" ")
+    if any(map(is_unspaced, terms)):
+        return "".join(term[0] for term in terms[:-1]) + terms[-1]
+    pattern = r"\W+(?:\w+\W+){0,3}?".join(rf"{re.escape(term)}\w*" for term in terms)
+    match = re.search(rf"(?<!\w){pattern}", text, re.IGNORECASE)
+    return " ".join(match[0].split()) if match else phrase
+
+
+def _phrase(name: str) -> str:
+    """Return the content terms of a name, "" if it has too many or no letter."""
+    terms = content_terms_of(name)
+    has_letter = any(not term.isdigit() for term in terms)
+    return " ".join(terms) if has_letter and len(terms) <= MAX_PHRASE_TERMS else ""
+
+
+def _links(text: str, document_id: str) -> Iterator[tuple[str, str]]:
+    """Yield the links of a Markdown text to documents: the id of each, and the phrase of the section or ""."""
+    for path, section in _LINK.findall(text):
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(document_id), path)) if path else document_id
+        yield target, _phrase(section.replace("-", " "))
+
+
+def _numbers(text: str) -> Iterator[str]:
+    """Yield the numbers of the tables, figures and sections that have their caption or heading in a text."""
+    for line in text.splitlines():
+        bare = line[:_MAX_LINE_CHARS].lstrip("#*_= ")
+        if match := _NUMBERED.match(bare):
+            yield _number(match)
+        elif match := _SECTION_NUMBER.match(bare) if len(bare) <= _MAX_NAME_CHARS else None:
+            yield f"section {match[1]}"
+
+
+def _number(match: re.Match[str]) -> str:
+    """Return the number of a table, figure, section or appendix with its kind: "table 2"."""
+    kind = next(kind for kind in ("table", "figure", "section", "appendix") if match[kind])
+    return f"{kind} {match['number']}"
+
+
+def _names(text: str) -> Iterator[str]:
+    """Yield what names a passage: headings, defined terms, and the first cells of rows."""
+    lines = ["", *(line[:_MAX_LINE_CHARS] for line in text.splitlines()), ""]
+    for (before, line), following in zip(pairwise(lines), lines[2:], strict=False):
+        if not line or line.isspace():
+            continue
+        heading = _HEADING.match(line)
+        if heading or _UNDERLINE.match(following) or (not before.strip() and _stands_alone(line)):
+            yield _SECTION_NUMBER.sub("", (heading[1] if heading else line).strip(), count=1)
+        elif term := _MARKED_TERM.match(line):
+            yield term[2]
+        elif term := _TERM.match(line):
+            yield term[1]
+        elif "|" in line and any(map(str.isalpha, cell := line.strip("| ").partition("|")[0])):
+            yield cell
+
+
+def _stands_alone(line: str) -> bool:
+    """Return whether a line below a blank one may be a heading or a term above its definition."""
+    return len(line) <= _MAX_NAME_CHARS and "|" not in line and not line.rstrip().endswith(_END_MARKS)

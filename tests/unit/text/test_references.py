@@ -1,0 +1,88 @@
+"""References: what names a passage, and what it refers to."""
+
+import pytest
+
+from quipu.text.references import MAX_PHRASE_TERMS, reference_keys, references_in
+
+PAGE = """# 4.2 Timeouts
+
+See Table 2, [the network](net.md#dns-lookup) and [home](../index.md), or [Quipu](https://example.org/a.md).
+
+Table 2: limits
+
+| Setting | Value |
+|---|---|
+| Max retries | 3 |
+
+**Latency** (ms): time between two events.
+A backoff is a pause that grows.
+"""
+
+
+def _keys(text: str, title: str = "", *, is_first: bool = False) -> set[str]:
+    return set(reference_keys(text, "docs/a.md", title, is_first=is_first))
+
+
+def test_headings_terms_captions_and_rows_name_a_passage() -> None:
+    assert _keys(PAGE) >= {"=timeout", "=section 4.2", "=table 2", "=max retr", "=latenc", "=backoff"}
+
+
+def test_the_title_and_the_document_name_its_first_passage_alone() -> None:
+    first = _keys("Nothing.", "The night mail (film)", is_first=True)
+    assert first == {"=night mail", "/docs/a.md"}
+    assert _keys("Nothing.", "The night mail (film)") == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("Latency\nThe time between two events.", "=latenc"),
+        ("Latency\n-------\nThe time.", "=latenc"),
+        ("== Latency ==\nThe time.", "=latenc"),
+        ("- `--retries`: how often.", "=retr"),
+        ("Задержка — это время между событиями.", "=задержк"),
+        ("超时是指等待的上限。", "=超时"),
+        ("Таблица 3. Пределы", "=table 3"),
+        ("图2：结构", "=figure 2"),
+        ("## Appendix B: Limits", "=appendix B"),
+        ("# 第3章 安装", "=section 3"),
+    ],
+)
+def test_each_form_of_a_name(text: str, key: str) -> None:
+    assert key in _keys(text)
+
+
+@pytest.mark.parametrize("text", ["", "| |\n|---|", "2024", "It rained all day, and the mail was late again.", "# ?"])
+def test_a_text_without_a_name_has_no_key(text: str) -> None:
+    assert _keys(text) == set()
+
+
+def test_links_lead_to_documents_and_their_sections_beside_this_one() -> None:
+    references = references_in(PAGE, "docs/a.md")
+    assert {("=dns lookup", "docs/net.md"), ("/index.md", "")} <= references
+    assert not any("example.org" in key or "example.org" in document for key, document in references)
+    assert _keys(PAGE) >= {">docs/net.md", ">index.md"}
+    assert (">docs/a.md", "") in references  # who links to this document
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("as in tables 2 and 3", "=table 2"),
+        ("см. таблицу 2", "=table 2"),
+        ("见表2", "=table 2"),
+        ("see fig. 4", "=figure 4"),
+        ("in chapter 4.2", "=section 4.2"),
+        ("§4.2 says", "=section 4.2"),
+        ("в приложении Б", "=appendix Б"),
+    ],
+)
+def test_a_number_means_this_document(text: str, key: str) -> None:
+    assert (key, "docs/a.md") in references_in(text, "docs/a.md")
+
+
+def test_phrases_refer_in_other_forms_and_never_across_sentences() -> None:
+    references = {key for key, _ in references_in("It sets the maximum retries. Latency grows.", "a")}
+    assert "=maximum retr" in references
+    assert not any("retr latenc" in key for key in references)
+    assert max(key.count(" ") for key in references) < MAX_PHRASE_TERMS
