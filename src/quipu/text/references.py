@@ -10,14 +10,15 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from quipu.model.ids import digest
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import content_terms_of
 
 MAX_PHRASE_TERMS = 5
 _MAX_NAME_CHARS = 60  # of a line that is a heading only by standing alone
 _MAX_LINE_CHARS = 200  # the rest of a longer line is not read for names
-# Before a phrase, before the id of a document that begins here, and before that of a document that is linked to. No
-# term of full text begins with one of them.
+# Before a phrase, before the digest of the id of a document that begins here, and before that of one that is linked to.
+# No term of full text begins with one of them.
 NAMED, BEGINS, LINKS_TO = REFERENCE_MARKS = ("=", "/", ">")
 
 _HEADING = re.compile(r"\s{0,3}(?:#{1,6} +|={1,5} +)(.+?)[\s#=]*$")
@@ -53,8 +54,8 @@ def reference_keys(text: str, document_id: str, title: str, *, is_first: bool) -
     """Return the distinct keys under which full text has a passage; `is_first` in its document."""
     titles = [re.sub(r"\s*[(（].*", "", title)] if is_first else []
     names = [_phrase(name) for name in (*titles, *_names(text))]
-    linked = [LINKS_TO + target for target, _ in _links(text, document_id) if target != document_id]
-    begins = [BEGINS + document_id] if is_first else []
+    linked = [document_key(LINKS_TO, target) for target, _ in _links(text, document_id) if target != document_id]
+    begins = [document_key(BEGINS, document_id)] if is_first else []
     return list(dict.fromkeys([*(NAMED + name for name in (*names, *_numbers(text)) if name), *linked, *begins]))
 
 
@@ -63,16 +64,21 @@ def references_in(text: str, document_id: str) -> set[Reference]:
 
     A number ("Table 2") means a passage of the same document. The passages that link to this document are among them.
     """
-    references = {(LINKS_TO + document_id, "")}
+    references = {(document_key(LINKS_TO, document_id), "")}
     references.update((NAMED + _number(match), document_id) for match in _NUMBERED.finditer(text))
     for target, section in _links(text, document_id):
-        references.add((NAMED + section, target) if section else (BEGINS + target, ""))
+        references.add((NAMED + section, target) if section else (document_key(BEGINS, target), ""))
     for clause in _CLAUSE_END.split(text):
         terms = content_terms_of(clause)
         for start in range(len(terms)):
             for end in range(start + 1, min(start + MAX_PHRASE_TERMS, len(terms)) + 1):
                 references.add((NAMED + " ".join(terms[start:end]), ""))
     return references
+
+
+def document_key(mark: str, document_id: str) -> str:
+    """Return a key for a document, whose id may be long or hold any character."""
+    return mark + digest(document_id)[:16]
 
 
 def words_of(phrase: str, text: str) -> str:

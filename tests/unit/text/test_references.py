@@ -2,7 +2,7 @@
 
 import pytest
 
-from quipu.text.references import MAX_PHRASE_TERMS, reference_keys, references_in
+from quipu.text.references import BEGINS, LINKS_TO, MAX_PHRASE_TERMS, document_key, reference_keys, references_in
 
 PAGE = """# 4.2 Timeouts
 
@@ -29,7 +29,7 @@ def test_headings_terms_captions_and_rows_name_a_passage() -> None:
 
 def test_the_title_and_the_document_name_its_first_passage_alone() -> None:
     first = _keys("Nothing.", "The night mail (film)", is_first=True)
-    assert first == {"=night mail", "/docs/a.md"}
+    assert first == {"=night mail", document_key(BEGINS, "docs/a.md")}
     assert _keys("Nothing.", "The night mail (film)") == set()
 
 
@@ -59,10 +59,10 @@ def test_a_text_without_a_name_has_no_key(text: str) -> None:
 
 def test_links_lead_to_documents_and_their_sections_beside_this_one() -> None:
     references = references_in(PAGE, "docs/a.md")
-    assert {("=dns lookup", "docs/net.md"), ("/index.md", "")} <= references
+    assert {("=dns lookup", "docs/net.md"), (document_key(BEGINS, "index.md"), "")} <= references
     assert not any("example.org" in key or "example.org" in document for key, document in references)
-    assert _keys(PAGE) >= {">docs/net.md", ">index.md"}
-    assert (">docs/a.md", "") in references  # who links to this document
+    assert _keys(PAGE) >= {document_key(LINKS_TO, "docs/net.md"), document_key(LINKS_TO, "index.md")}
+    assert (document_key(LINKS_TO, "docs/a.md"), "") in references  # who links to this document
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,10 @@ def test_phrases_refer_in_other_forms_and_never_across_sentences() -> None:
     assert "=maximum retr" in references
     assert not any("retr latenc" in key for key in references)
     assert max(key.count(" ") for key in references) < MAX_PHRASE_TERMS
+
+
+def test_a_key_holds_no_character_that_a_database_refuses() -> None:
+    keys = _keys("# One\0two\n[a](b\0c.md#d\0e) and [f](" + 500 * "g" + ")", "T\0", is_first=True)
+    assert keys
+    assert not any("\0" in key for key in keys)
+    assert not any("\0" in key for key, _ in references_in("[a](b\0c.md#d\0e)", "x\0y"))

@@ -13,6 +13,7 @@ from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import OccurrenceKind
 from quipu.testing.contract.steps import OpenStore, publish, remove
 from quipu.testing.facts import document
+from quipu.text.references import BEGINS, LINKS_TO, document_key
 from quipu.text.words import index_terms, query_terms, split_words
 
 _K1, _B = 1.2, 0.75
@@ -127,7 +128,8 @@ class FullTextContract:
         texts = ("# Brick walls", "A brick, a brick.", "See [walls](b.md).", "Nothing.")
         facts = document("a.md", *texts)
         ids = [chunk_facts.chunk.id for chunk_facts in facts.chunks]
-        terms = ["brick", "=brick wall", ">b.md", "/a.md", "a", "zanzibar", "=zanzibar", "brick"]
+        linked, first = document_key(LINKS_TO, "b.md"), document_key(BEGINS, "a.md")
+        terms = ["brick", "=brick wall", linked, first, "a", "zanzibar", "=zanzibar", "brick"]
         async with open_store() as store:
             await publish(store, facts, document("c.md", "Other brick."))
             async with store.view() as view:
@@ -141,7 +143,7 @@ class FullTextContract:
             async with store.view() as view:
                 left = await view.occurrences(OccurrenceKind.TERM, terms, 2)
             assert await store.verify() == []
-        keys = {"=brick wall": {ids[0]: 0}, ">b.md": {ids[2]: 0}, "/a.md": {ids[0]: 0}}
+        keys = {"=brick wall": {ids[0]: 0}, linked: {ids[2]: 0}, first: {ids[0]: 0}}
         in_document = {ids[0]: 1, ids[1]: 2}
         assert counts["brick"].items() > in_document.items() and len(counts["brick"]) == 3
         assert {term: chunks for term, chunks in counts.items() if term not in ("brick", "a")} == keys
