@@ -29,7 +29,7 @@ similarity. An overview ("What is this about?") also gets the reports on communi
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -71,11 +71,15 @@ NO_NAME = "the question names no entity of the index: words and vectors rank alo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What all steps read: the view, its graph, and the similarity of each chunk to the question, [n_chunks]."""
+    """What all steps read: the view, its graph, and the similarity of each chunk to the question, [n_chunks].
+
+    `links` say in words by what the most similar passages refer to a chunk, where that counts.
+    """
 
     view: ReadView
     topology: Topology
     similarity: Floats
+    links: Mapping[int, str] = field(default_factory=dict)
 
     def passages_of(self, entities: Iterable[int], k: int) -> dict[int, Ints]:
         """Return the chunks in which each entity occurs; of more than k the most similar to the question, with ties."""
@@ -132,7 +136,8 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     if trust >= MIN_TRUST_IN_LINKS:
         weight = LINK_WEIGHT * trust
         links = await follow_links(scope.similarity, view)
-        scope = replace(scope, similarity=(1 - weight) * scope.similarity + weight * links.shares)
+        similarity = (1 - weight) * scope.similarity + weight * links.shares
+        scope = replace(scope, similarity=similarity, links=links.reasons())
     reports, notes = await _reports(query, view, tools) if asks_for_overview(query.text) else ((), ())
     if not trust:
         chunks = await _fuse(None, 0.0, scope, query.chunk_top_k)
@@ -255,8 +260,13 @@ async def _fuse(walk: SubgraphWalk | None, trust: float, scope: Scope, k: int) -
     fused = round_scores(fused)
     best = await top_chunks(fused, k, scope.view)
     numbers = await scope.view.numbers(NodeKind.CHUNK, [chunk.id for chunk in best])
-    shares = {c: f"similarity {scope.similarity[n]:.3f}, {ranks[n]:.3g} of the walk" for c, n in numbers.items()}
-    return tuple(Hit(id=chunk.id, score=chunk.score, reason=shares[chunk.id]) for chunk in best)
+    reasons = {
+        chunk: "; ".join(
+            [f"similarity {scope.similarity[n]:.3f}, {ranks[n]:.3g} of the walk", *filter(None, [scope.links.get(n)])]
+        )
+        for chunk, n in numbers.items()
+    }
+    return tuple(Hit(id=chunk.id, score=chunk.score, reason=reasons[chunk.id]) for chunk in best)
 
 
 async def _graph_hits(walk: SubgraphWalk, view: ReadView) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:

@@ -38,6 +38,22 @@ async def test_a_name_that_is_everywhere_is_trusted_little(library: Library) -> 
     assert "the walk from the names in the question weighs 0.10, by how few passages they lead to" in evidence.notes
 
 
+async def test_links_of_similar_passages_count_as_far_as_the_names_are_trusted(library: Library) -> None:
+    use = page("Ada Kern", "Ada Kern obeys the backoff policy.", names={"Ada Kern": "Person"})
+    filler = [page(f"filler {n}", f"Bread and soup number{n} were served.") for n in range(9)]
+    await library.publish(use, page("Words", "## Backoff policy\nPauses double until one minute passed."), *filler)
+    question = Query(text="What does Ada Kern obey?")
+    async with library.view() as view:
+        trusted = await retrieve(question, view, library.tools)
+        assert (await titles(view, trusted.chunks))[:2] == ["Ada Kern", "Words"]
+    assert "mentions 'backoff policy', which names it" in trusted.chunks[1].reason
+    everywhere = [page(f"chat {n}", f"Ada Kern: note {n}", names={"Ada Kern": "Person"}) for n in range(12)]
+    await library.publish(page("Ada", use.chunks[0].chunk.text), *everywhere)
+    async with library.view(Filter(exclude=("Ada Kern",))) as view:
+        doubted = await retrieve(question, view, library.tools)
+    assert not any("names it" in hit.reason for hit in doubted.chunks)
+
+
 async def test_without_a_name_words_and_vectors_rank_alone(travels: Library) -> None:
     async with travels.view() as view:
         evidence = await retrieve(Query(text="what was made of mulberry bark"), view, travels.tools)
