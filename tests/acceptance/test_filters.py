@@ -96,7 +96,7 @@ OF_PASSAGES = ("bypass", "naive", "linear")
 # document that is left out tells of the same things.
 OF_THINGS = ("local", "global", "hybrid", "mix", "hippo", "path", "ppr")
 # The weight of a word is that in the whole collection: these find the same in another order.
-OF_WORDS = ("lexical", "weave")
+OF_WORDS = ("lexical", "weave", "context")
 # Groups of entities are those of the whole collection: these may find other things, though none that is left out.
 OF_GROUPS = ("community_global", "community_local", "drift", "bridge", "lca")
 

@@ -19,6 +19,7 @@ from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.ports.topology import Floats
 from quipu.retrieve.steps.graph_walk import PassageSubgraph
 from quipu.text.references import BEGINS, LINKS_TO, NAMED, REFERENCE_MARKS, Reference, references_in, words_of
+from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS, index_terms, split_words
 
 N_SEEDS, MAX_SHARED = 5, 8
@@ -116,11 +117,14 @@ async def _find_links(seeds: Mapping[int, Chunk], view: ReadView, max_shared: in
 
 
 def _references(seeds: Mapping[int, Chunk]) -> dict[Reference, set[int]]:
-    """Return what the seeds refer to, and their terms, each with the seeds that have it."""
+    """Return what the seeds refer to, and their terms, each with the seeds that have it.
+
+    A pair of characters of an unspaced script is no word: passages share many by chance.
+    """
     sources: dict[Reference, set[int]] = defaultdict(set)
     for number, chunk in seeds.items():
         terms = {*index_terms(split_words(chunk.text), chunk.text)} - STOP_WORDS
-        words = {(term, "") for term in terms if not term.isdigit() and not term.startswith(":")}
+        words = {(term, "") for term in terms if not (term.isdigit() or term.startswith(":") or is_unspaced(term[0]))}
         for reference in words | references_in(chunk.text, chunk.document_id):
             sources[reference].add(number)
     return sources
