@@ -56,17 +56,13 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     weight = options.context_link_weight if walk.links else 0.0
     fused = round_scores((1 - weight) * similarity + weight * walk.shares)
     best = await top_chunks(fused, query.chunk_top_k, view)
-    numbers, reasons = await view.numbers(NodeKind.CHUNK, [chunk.id for chunk in best]), walk.reasons()
+    numbers = await view.numbers(NodeKind.CHUNK, [chunk.id for chunk in best])
+    links = walk.reasons(numbers.values())
+    reasons = {
+        chunk: f"similarity {similarity[number]:.3f}{links.get(number, '')}" for chunk, number in numbers.items()
+    }
     return Evidence(
-        chunks=tuple(
-            Hit(
-                id=chunk.id,
-                score=chunk.score,
-                reason="; ".join([f"similarity {similarity[number]:.3f}", *filter(None, [reasons.get(number)])]),
-            )
-            for chunk in best
-            for number in [numbers[chunk.id]]
-        ),
+        chunks=tuple(Hit(id=chunk.id, score=chunk.score, reason=reasons[chunk.id]) for chunk in best),
         seeds=searches,
         notes=(f"{format_count(len(walk.links), 'link')} of {format_count(len(walk.reset), 'passage')} followed",),
     )

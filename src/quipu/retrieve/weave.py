@@ -29,7 +29,7 @@ similarity. An overview ("What is this about?") also gets the reports on communi
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,7 +44,7 @@ from quipu.ports.store import ReadView
 from quipu.ports.topology import Floats, Ints, Topology
 from quipu.retrieve import community_global
 from quipu.retrieve.steps.graph_walk import SubgraphWalk, read_subgraph, round_scores, top_chunks, top_entities
-from quipu.retrieve.steps.passage_links import follow_links
+from quipu.retrieve.steps.passage_links import LinkWalk, follow_links
 from quipu.retrieve.steps.passages import nearest_sentence, nearness
 from quipu.retrieve.steps.seeds import find_low_level_keywords, score_by_words_and_vectors
 from quipu.retrieve.strategy import Strategy, Tools
@@ -73,13 +73,13 @@ NO_NAME = "the question names no entity of the index: words and vectors rank alo
 class Scope:
     """What all steps read: the view, its graph, and the similarity of each chunk to the question, [n_chunks].
 
-    `links` say in words by what the most similar passages refer to a chunk, where that counts.
+    `links` are those of the most similar passages, None where they do not count.
     """
 
     view: ReadView
     topology: Topology
     similarity: Floats
-    links: Mapping[int, str] = field(default_factory=dict)
+    links: LinkWalk | None = None
 
     def passages_of(self, entities: Iterable[int], k: int) -> dict[int, Ints]:
         """Return the chunks in which each entity occurs; of more than k the most similar to the question, with ties."""
@@ -137,7 +137,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         weight = LINK_WEIGHT * trust
         links = await follow_links(scope.similarity, view)
         similarity = (1 - weight) * scope.similarity + weight * links.shares
-        scope = replace(scope, similarity=similarity, links=links.reasons())
+        scope = replace(scope, similarity=similarity, links=links)
     reports, notes = await _reports(query, view, tools) if asks_for_overview(query.text) else ((), ())
     if not trust:
         chunks = await _fuse(None, 0.0, scope, query.chunk_top_k)
@@ -260,10 +260,9 @@ async def _fuse(walk: SubgraphWalk | None, trust: float, scope: Scope, k: int) -
     fused = round_scores(fused)
     best = await top_chunks(fused, k, scope.view)
     numbers = await scope.view.numbers(NodeKind.CHUNK, [chunk.id for chunk in best])
+    links = scope.links.reasons(numbers.values()) if scope.links else {}
     reasons = {
-        chunk: "; ".join(
-            [f"similarity {scope.similarity[n]:.3f}, {ranks[n]:.3g} of the walk", *filter(None, [scope.links.get(n)])]
-        )
+        chunk: f"similarity {scope.similarity[n]:.3f}, {ranks[n]:.3g} of the walk{links.get(n, '')}"
         for chunk, n in numbers.items()
     }
     return tuple(Hit(id=chunk.id, score=chunk.score, reason=reasons[chunk.id]) for chunk in best)

@@ -51,7 +51,10 @@ Reference = tuple[str, str]
 
 
 def reference_keys(text: str, document_id: str, title: str, *, is_first: bool) -> list[str]:
-    """Return the distinct keys under which full text has a passage; `is_first` in its document."""
+    """Return the distinct keys under which full text has a passage.
+
+    `is_first` says whether it is the first passage of its document.
+    """
     titles = [re.sub(r"\s*[(（].*", "", title)] if is_first else []
     names = [_phrase(name) for name in (*titles, *_names(text))]
     linked = [document_key(LINKS_TO, target) for target, _ in _links(text, document_id) if target != document_id]
@@ -82,9 +85,9 @@ def document_key(mark: str, document_id: str) -> str:
 
 
 def words_of(phrase: str, text: str) -> str:
-    """Return the first words of `text` that make this phrase, or the phrase itself where accents differ."""
+    """Return the first words of `text` that make this phrase; the phrase itself if accents or scripts differ."""
     terms = phrase.split(" ")
-    if any(map(is_unspaced, terms)):
+    if all(map(is_unspaced, terms)):
         return "".join(term[0] for term in terms[:-1]) + terms[-1]
     pattern = r"\W+(?:\w+\W+){0,3}?".join(rf"{re.escape(term)}\w*" for term in terms)
     match = re.search(rf"(?<!\w){pattern}", text, re.IGNORECASE)

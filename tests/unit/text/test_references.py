@@ -2,7 +2,15 @@
 
 import pytest
 
-from quipu.text.references import BEGINS, LINKS_TO, MAX_PHRASE_TERMS, document_key, reference_keys, references_in
+from quipu.text.references import (
+    BEGINS,
+    LINKS_TO,
+    MAX_PHRASE_TERMS,
+    document_key,
+    reference_keys,
+    references_in,
+    words_of,
+)
 
 PAGE = """# 4.2 Timeouts
 
@@ -93,3 +101,18 @@ def test_a_key_holds_no_character_that_a_database_refuses() -> None:
     assert keys
     assert not any("\0" in key for key in keys)
     assert not any("\0" in key for key, _ in references_in("[a](b\0c.md#d\0e)", "x\0y"))
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "words"),
+    [
+        ("backoff polic", "Our Backoff policies differ.", "Backoff policies"),
+        ("limit tim", "The limit of the time", "limit of the time"),
+        ("超时 时设 设置", "见超时设置。", "超时设置"),
+        ("git 设置", "见 git 设置。", "git 设置"),
+        ("caf", "un café", "café"),
+        ("cafe", "un café", "cafe"),
+    ],
+)
+def test_a_phrase_is_shown_as_the_text_has_it(phrase: str, text: str, words: str) -> None:
+    assert words_of(phrase, text) == words

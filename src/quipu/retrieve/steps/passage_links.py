@@ -7,7 +7,7 @@ passages are read when they are followed, because an index must not grow with th
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +43,10 @@ class PassageLink:
         """The linked passages, by ascending number."""
         return sorted(self.sources | self.targets)
 
+    def sources_of(self, passage: int) -> frozenset[int]:
+        """Return the seeds that this link joins a passage with, none if the passage is not linked."""
+        return self.sources - {passage} if passage in self.sources or passage in self.targets else frozenset()
+
     def describe(self, passage: int, seed: Chunk) -> str:
         """Return in words how this link joins a passage with a seed."""
         if self.key.startswith(BEGINS):
@@ -65,17 +69,16 @@ class LinkWalk:
     seeds: Mapping[int, Chunk]
     reset: Mapping[int, float]
 
-    def reasons(self) -> dict[int, str]:
-        """Return, for each linked passage, its heaviest link with a seed in words."""
-        best: dict[int, tuple[float, str]] = {}
-        for link in self.links:
-            for passage in link.passages:
-                if others := link.sources - {passage}:
-                    seed = min(others, key=lambda number: (-self.reset[number], self.seeds[number].id))
-                    weight = link.weight * self.reset[seed]
-                    if weight > best.get(passage, (0.0, ""))[0]:
-                        best[passage] = weight, link.describe(passage, self.seeds[seed])
-        return {passage: reason for passage, (_, reason) in best.items()}
+    def reasons(self, passages: Iterable[int]) -> dict[int, str]:
+        """Return, for each of these passages that is linked, "; " and its heaviest link with a seed in words."""
+        reasons = {}
+        for passage in passages:
+            links = [(link, others) for link in self.links if (others := link.sources_of(passage))]
+            if links:
+                link, others = max(links, key=lambda pair: pair[0].weight * max(map(self.reset.__getitem__, pair[1])))
+                seed = min(others, key=lambda number: (-self.reset[number], self.seeds[number].id))
+                reasons[passage] = f"; {link.describe(passage, self.seeds[seed])}"
+        return reasons
 
 
 async def follow_links(
@@ -137,7 +140,7 @@ def _walk(reset: Mapping[int, float], links: Sequence[PassageLink], n_chunks: in
         linked = [(row, passage) for row, link in enumerate(links) for passage in link.passages]
         rows, passages = np.array(linked, dtype=np.int64).T
         chunks = np.union1d(passages, list(reset))
-        graph = PassageSubgraph(
+        graph = PassageSubgraph(  # the links stand where entities do
             entities=np.arange(len(links)),
             chunks=chunks,
             mention_rows=rows,

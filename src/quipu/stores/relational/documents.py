@@ -38,7 +38,7 @@ _DELETE_METADATA = ByValues(s.metadata_value.delete(), s.metadata_value.c.docume
 
 @dataclass(frozen=True, slots=True)
 class ChunkWords:
-    """The searchable words of a chunk, the first of its document or not. Names are linked in the text only."""
+    """The searchable words of a chunk, the first of its document if `is_first`. Links are in the text only."""
 
     rid: int
     document_id: str
