@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs 
 
 from benchmarks.speed.opening import opened
 from quipu.derive.catalog import CATALOG
-from quipu.derive.embedding import embed_stale
+from quipu.derive.derivation import embed_stale
 from quipu.engine import Components, Quipu
 from quipu.ingest.documents import IngestConfig
 from quipu.ingest.local import LocalExtractor

@@ -25,7 +25,7 @@ from benchmarks.speed import process, workload
 from benchmarks.speed.opening import opened
 from benchmarks.speed.process import Given, Meter
 from quipu.answer.packing import pack_evidence
-from quipu.derive.embedding import embed_stale
+from quipu.derive.derivation import embed_stale
 from quipu.engine import Components, Quipu
 from quipu.ingest.documents import IngestConfig, chunk_document, content_hash, parse_document
 from quipu.ingest.extraction import chunk_facts

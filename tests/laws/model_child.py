@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Engine, event
 
 from quipu.model.chat import ChatRequest
-from quipu.ports.reply_cache import CallReply
+from quipu.ports.store import CallReply
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import OpenAIEmbedder
 from quipu.stores.relational.store import RelationalStore

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quipu.derive.embedding import embed_stale
+from quipu.derive.derivation import embed_stale
 from quipu.engine import Quipu
 from quipu.ingest.pipeline import PipelineResult, process_queue
 from quipu.model.chat import ChatRequest, Completion

@@ -11,8 +11,7 @@ import pytest
 from sqlalchemy import Connection, create_engine, select
 
 from quipu.derive import communities, reports
-from quipu.derive.derivation import DerivationContext
-from quipu.derive.embedding import embed_stale
+from quipu.derive.derivation import DerivationContext, embed_stale
 from quipu.model.cluster import Hierarchy, Partition
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.event import ignore_event

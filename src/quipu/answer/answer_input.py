@@ -10,10 +10,10 @@ from quipu.answer.quote_sources import QuoteSources, read_quote_sources
 from quipu.model.answer import Citation, Statement
 from quipu.model.document import DATE, VALID_FROM, Document, DocumentListing
 from quipu.model.evidence import Evidence, Timing
-from quipu.model.graph import Chunk
+from quipu.model.graph import Chunk, IndexCounts
 from quipu.model.query import Filter, Query
 from quipu.ports.providers import Tokenizer
-from quipu.ports.store import IndexCounts, OccurrenceKind, ReadView
+from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.text.formatting import format_count
 
 MAX_SOURCE_CHUNKS_READ = 400  # chunks beneath points, reports and claims that are read, to cite them

@@ -36,8 +36,7 @@ from quipu.derive.aggregate_writer import (
     extract_aggregate_report,
     extract_cluster_relation,
 )
-from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate
-from quipu.derive.embedding import embed_stale
+from quipu.derive.derivation import Derivation, DerivationContext, RebuildEstimate, embed_stale
 from quipu.derive.generation import ModelCalls, TextGeneration
 from quipu.errors import NotFound, Refused
 from quipu.model.cluster import ClusterRelation, ClusterRelationUpdate, ClusterReport, Hierarchy

@@ -25,8 +25,7 @@ from quipu.model.delta import Delta
 from quipu.model.derivation import COMMUNITIES, IMPORTED_COMMUNITIES, IMPORTED_GRAPH, REPORTS, DerivationRecord
 from quipu.model.ids import digest
 from quipu.model.imported_graph import ImportedCommunity, ImportedGraph, ImportedReport
-from quipu.ports.reply_cache import CallReply, ReplyCache
-from quipu.ports.store import OccurrenceKind, ReadView, Store
+from quipu.ports.store import CallReply, OccurrenceKind, ReadView, ReplyCache, Store
 from quipu.text.names import entity_key
 
 MAX_CHUNKS = 8  # that a report cites

@@ -18,12 +18,12 @@ Differences from the papers' code:
 from quipu.derive.derivation import (
     Derivation,
     DerivationContext,
+    embed_stale,
     read_counts,
     read_identity,
     read_row_state,
     record_derivation,
 )
-from quipu.derive.embedding import embed_stale
 from quipu.model.delta import Delta, SynonymPair, SynonymUpdate
 from quipu.model.derivation import NAMES, SYNONYMS, DerivationResult, DerivationState
 from quipu.model.event import Progress

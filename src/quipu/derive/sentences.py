@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from quipu.derive.derivation import (
     Derivation,
     DerivationContext,
+    embed_stale,
     read_counts,
     read_identity,
     read_row_state,
     record_derivation,
 )
-from quipu.derive.embedding import embed_stale
 from quipu.model.delta import ChunkSentences, Delta
 from quipu.model.derivation import SENTENCES, DerivationResult, DerivationState
 from quipu.model.event import Progress

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, Unpack
 
-from quipu.derive.embedding import embed_stale
+from quipu.derive.derivation import embed_stale
 from quipu.engine.answering import answer_question, explain_evidence, find_evidence, find_passages, stream_answer
 from quipu.engine.backups import Backups
 from quipu.engine.comparison import compare_strategies

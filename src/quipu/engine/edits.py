@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 
-from quipu.derive.embedding import embed_stale
+from quipu.derive.derivation import embed_stale
 from quipu.engine.components import Components
 from quipu.engine.duplicates import DuplicateFinder
 from quipu.engine.lookups import check_documents, named_entity

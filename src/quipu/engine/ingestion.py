@@ -19,11 +19,12 @@ from quipu.ingest.sources import FoundSource, checked_id, checked_metadata, find
 from quipu.model.chunking import Chunking
 from quipu.model.document import Document, DocumentStatus, Metadata, SourceDocument
 from quipu.model.event import EventSink, ignore_event
+from quipu.model.graph import IndexCounts
 from quipu.model.imported_graph import ImportedGraph
 from quipu.model.results import AddResult, ImportResult, RefreshResult
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import Embedder
-from quipu.ports.store import IndexCounts, ReadView, Store
+from quipu.ports.store import ReadView, Store
 from quipu.text.formatting import format_count
 from quipu.wrap.meter import annotate, span
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from quipu.derive.catalog import get_derivation, resolve_needs
-from quipu.derive.derivation import Derivation
-from quipu.derive.embedding import TEXTS_PER_CALL, TEXTS_PER_COMMIT, embed_stale
+from quipu.derive.derivation import TEXTS_PER_CALL, TEXTS_PER_COMMIT, Derivation, embed_stale
 from quipu.derive.summaries import summarise_stale
 from quipu.engine.components import Components, Models
 from quipu.errors import Mismatch, OverBudget, Overloaded, Refused, TooLong, Unavailable

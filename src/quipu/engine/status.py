@@ -17,11 +17,11 @@ from quipu.errors import Stale
 from quipu.model.chat import Role, TokenCount
 from quipu.model.cluster import Hierarchy
 from quipu.model.derivation import DerivationState, Freshness, RefreshCost
-from quipu.model.graph import ClaimMention, EntityMention, RelationMention
+from quipu.model.graph import ClaimMention, EntityMention, IndexCounts, RelationMention
 from quipu.model.ids import relation_id
 from quipu.model.results import IndexStatus, RefreshResult, RemovalPreview
 from quipu.model.usage import Price
-from quipu.ports.store import IndexCounts, ReadView
+from quipu.ports.store import ReadView
 from quipu.retrieve.strategy import Strategy
 from quipu.text.formatting import format_cost, format_count
 

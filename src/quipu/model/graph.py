@@ -1,12 +1,14 @@
 """The graph: chunks, their mentions (facts), and the fold that makes entities and relations of the mentions.
 
-The fold combines all mentions of one entity or relation into one value, independent of their order.
+The fold combines all mentions of one entity or relation into one value, independent of their order. `IndexCounts`
+counts what an index has of each.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
+from quipu.model.document import DocumentStatus
 from quipu.model.ids import digest
 
 UNKNOWN_TYPE = "Unknown"
@@ -308,3 +310,43 @@ def weight_to_thousandths(weight: float) -> int:
 def thousandths_to_weight(total: int) -> float:
     """Return the weight for a sum of thousandths."""
     return total / 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexCounts:
+    """What the index consists of, and the work that waits. Values that were not requested are 0 or empty.
+
+    `jobs` maps a status to its number of jobs. `n_unsummarised` entities and relations have more descriptions than are
+    shown, and no current summary. `extractors` maps the description of an extractor to the number of live documents it
+    read; the description is "" if it was not recorded. `embedder` is the identity and dimension of the live embedder,
+    None if none is recorded yet. `schema` is the version of the database's tables. `database_bytes` is the size of the
+    tables that are not in a file of the index.
+    """
+
+    documents: int = 0
+    chunks: int = 0
+    entities: int = 0
+    relations: int = 0
+    mentions: int = 0
+    links: int = 0
+    vectors: int = 0
+    replies: int = 0
+    jobs: Mapping[str, int] = field(default_factory=dict)
+    stale_vectors: int = 0
+    n_unsummarised: int = 0
+    extractors: Mapping[str, int] = field(default_factory=dict)
+    embedder: tuple[str, int] | None = None
+    schema: int = 0
+    database_bytes: int = 0
+
+    @property
+    def vector_dimension(self) -> int:
+        """The length of the vectors of the live embedder, 0 if there are none."""
+        return self.embedder[1] if self.embedder is not None else 0
+
+    @property
+    def n_waiting(self) -> int:
+        """The number of documents that are queued or running: jobs that are neither failed nor partial."""
+        return sum(
+            n for status, n in self.jobs.items() if status not in (DocumentStatus.FAILED, DocumentStatus.PARTIAL)
+        )

@@ -1,14 +1,18 @@
-"""Store and ReadView: changes are committed as a Delta in one transaction, and read through snapshots."""
+"""Store, ReadView and ReplyCache: what a database keeps, and what replies of models it has.
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+Changes are committed as a Delta in one transaction, and read through snapshots.
+"""
+
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from quipu.model.chat import ChatRequest
 from quipu.model.delta import CommitResult, Delta, Job
 from quipu.model.document import Document, DocumentListing, DocumentStatus
 from quipu.model.evidence import Scored
@@ -20,6 +24,7 @@ from quipu.model.graph import (
     Entity,
     EntityMention,
     IncidentRelation,
+    IndexCounts,
     Relation,
     RelationMention,
 )
@@ -27,7 +32,6 @@ from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTask
 from quipu.model.usage import UsageRow
 from quipu.ports.derivation_view import DerivationView, NodeKind
-from quipu.ports.reply_cache import ReplyCache
 
 
 class VectorSpace(StrEnum):
@@ -70,46 +74,6 @@ class VectorBlock:
     rows: npt.NDArray[np.int64]
     vectors: npt.NDArray[np.float16]
     deleted: npt.NDArray[np.int64] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexCounts:
-    """What the index consists of, and the work that waits. Values that were not requested are 0 or empty.
-
-    `jobs` maps a status to its number of jobs. `n_unsummarised` entities and relations have more descriptions than are
-    shown, and no current summary. `extractors` maps the description of an extractor to the number of live documents it
-    read; the description is "" if it was not recorded. `embedder` is the identity and dimension of the live embedder,
-    None if none is recorded yet. `schema` is the version of the database's tables. `database_bytes` is the size of the
-    tables that are not in a file of the index.
-    """
-
-    documents: int = 0
-    chunks: int = 0
-    entities: int = 0
-    relations: int = 0
-    mentions: int = 0
-    links: int = 0
-    vectors: int = 0
-    replies: int = 0
-    jobs: Mapping[str, int] = field(default_factory=dict)
-    stale_vectors: int = 0
-    n_unsummarised: int = 0
-    extractors: Mapping[str, int] = field(default_factory=dict)
-    embedder: tuple[str, int] | None = None
-    schema: int = 0
-    database_bytes: int = 0
-
-    @property
-    def vector_dimension(self) -> int:
-        """The length of the vectors of the live embedder, 0 if there are none."""
-        return self.embedder[1] if self.embedder is not None else 0
-
-    @property
-    def n_waiting(self) -> int:
-        """The number of documents that are queued or running: jobs that are neither failed nor partial."""
-        return sum(
-            n for status, n in self.jobs.items() if status not in (DocumentStatus.FAILED, DocumentStatus.PARTIAL)
-        )
 
 
 CountName = Literal[
@@ -264,6 +228,39 @@ class ReadView(DerivationView, Protocol):
 
     def dump(self) -> AsyncIterator[str]:
         """Yield the canonical state as sorted JSON lines. Two equal indexes yield the same bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallReply:
+    """A model's reply to a single call, with the request and the hash under which it is stored."""
+
+    input_hash: str
+    payload: str
+    request: ChatRequest
+
+
+class ReplyCache(Protocol):
+    """Stores replies durably, together with their cost. Concurrent calls share one transaction."""
+
+    async def find_replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
+        """Return the replies stored under these hashes. Those that do not exist or cannot be read are omitted."""
+
+    async def record_call(self, usage: Sequence[UsageRow], reply: CallReply | None = None) -> None:
+        """Count what a call cost, and store its reply if there is one to store, in one transaction.
+
+        Both are durable when this returns. The reply is kept for the documents and the lifetime of its request. If a
+        reply with this hash exists, it stays, and is now also kept for the documents of this request. A reply of
+        lifetime `revision` or `free` belongs to no document. A reply whose request names neither documents nor source
+        replies is kept until `purge`.
+
+        The cost is counted, but the reply is not stored, if meanwhile:
+        - its documents were removed (lifetime `all documents`: any of them),
+        - one of its source replies was deleted, or
+        - (lifetime `revision`) a fact changed after the revision that the request names.
+        """
+
+    async def facts_revision(self) -> int:
+        """Return the revision of the last change of facts, from which a reply of lifetime `revision` is valid."""
 
 
 class Store(ReplyCache, Protocol):

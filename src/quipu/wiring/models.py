@@ -15,7 +15,7 @@ from quipu.parse import ILLUSTRATED
 from quipu.parse.pictures import IllustratedParser, PageReading
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import LLM, Embedder
-from quipu.ports.reply_cache import ReplyCache
+from quipu.ports.store import ReplyCache
 from quipu.prompts.extraction import render_system
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedder

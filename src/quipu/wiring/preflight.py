@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.chat import ChatRequest, Message, Role
-from quipu.ports.reply_cache import ReplyCache
+from quipu.ports.store import ReplyCache
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.errors import Unreachable, context_window_remedy
 from quipu.providers.openai.session import find_context_window

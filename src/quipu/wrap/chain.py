@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from quipu.errors import Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.chat import ChatRequest, Completion
 from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, ignore_text
-from quipu.ports.reply_cache import ReplyCache
+from quipu.ports.store import ReplyCache
 from quipu.wrap.embedder import (
     BatchingEmbedder,
     BatchLayer,

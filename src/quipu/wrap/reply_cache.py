@@ -10,7 +10,7 @@ from typing import Any
 from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, TokenCount
 from quipu.model.usage import UsageRow
 from quipu.ports.providers import LLM, TextSink, ignore_text
-from quipu.ports.reply_cache import CallReply, ReplyCache
+from quipu.ports.store import CallReply, ReplyCache
 from quipu.wrap.meter import Meter
 from quipu.wrap.persistence import wait_for_end, write_durably
 

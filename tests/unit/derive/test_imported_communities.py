@@ -14,7 +14,7 @@ from quipu.derive.report_writer import IMPORTED_MODEL
 from quipu.engine import Quipu
 from quipu.model.cluster import Cluster
 from quipu.model.delta import Delta
-from quipu.ports.reply_cache import ReplyCache
+from quipu.ports.store import ReplyCache
 from tests.unit.derive.writer import Writer
 from tests.unit.engine.recorded_run import told, write_run
 

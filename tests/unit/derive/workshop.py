@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from quipu.derive.derivation import DerivationContext
-from quipu.derive.embedding import embed_stale
+from quipu.derive.derivation import DerivationContext, embed_stale
 from quipu.model.delta import Delta, DocumentFacts
 from quipu.model.event import ignore_event
 from quipu.providers.local import ByteTokenizer

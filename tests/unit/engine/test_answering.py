@@ -23,8 +23,7 @@ from quipu.model.query import Filter, Query
 from quipu.model.usage import Stage, UsageRow
 from quipu.parse import parse
 from quipu.ports.ingest import FileTypes
-from quipu.ports.reply_cache import CallReply
-from quipu.ports.store import ReadView
+from quipu.ports.store import CallReply, ReadView
 from quipu.retrieve import STRATEGIES
 from quipu.testing.llm import ScriptedLLM, ScriptedReranker
 from quipu.wrap.chain import EmbedderChain, LLMChain, ModelLink, RerankerChain

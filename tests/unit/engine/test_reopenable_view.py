@@ -27,11 +27,12 @@ from quipu.errors import OverBudget, Overloaded, QuipuError, Unavailable
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.delta import Delta
 from quipu.model.derivation import DerivationRecord
+from quipu.model.graph import IndexCounts
 from quipu.model.query import Filter
 from quipu.model.usage import Stage
 from quipu.ports.derivation_view import ChangeSet
 from quipu.ports.providers import TextSink, ignore_text
-from quipu.ports.store import CountName, IndexCounts, ReadView, Store
+from quipu.ports.store import CountName, ReadView, Store
 from quipu.testing.llm import ScriptedLLM
 from quipu.wrap.embedder import WrappedEmbedder
 from tests.laws.model_world import script, scripted_engine, travels

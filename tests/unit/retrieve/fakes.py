@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from quipu.derive.embedding import embed_stale
+from quipu.derive.derivation import embed_stale
 from quipu.model.delta import ChunkFacts, Delta, DocumentFacts
 from quipu.model.event import ignore_event
 from quipu.model.evidence import Hit

@@ -20,8 +20,7 @@ from quipu.model.ids import claim_id
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTargetKind
 from quipu.ports.derivation_view import NodeKind
-from quipu.ports.reply_cache import CallReply
-from quipu.ports.store import OccurrenceKind, VectorSpace
+from quipu.ports.store import CallReply, OccurrenceKind, VectorSpace
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.contract.steps import DIMENSION, MODEL, embed, publish, remove, summarise, summary_targets

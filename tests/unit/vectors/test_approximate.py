@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from quipu.errors import Unavailable
-from quipu.ports.store import IndexCounts, ReadView, VectorBlock, VectorSpace
+from quipu.model.graph import IndexCounts
+from quipu.ports.store import ReadView, VectorBlock, VectorSpace
 from quipu.ports.vector_index import ApproximateVectorIndex, CandidateState
 from quipu.vectors.approximate import MAX_CANDIDATES, MAX_TAIL, ApproximateVectors
 from quipu.vectors.local import LocalVectors

@@ -17,7 +17,7 @@ from quipu.model.chat import Role
 from quipu.model.secret import Secret
 from quipu.model.usage import Price, UsageRow
 from quipu.ports.ingest import Extractor
-from quipu.ports.reply_cache import CallReply
+from quipu.ports.store import CallReply
 from quipu.providers.litellm import LiteLlmParameters
 from quipu.providers.local import WordLlamaEmbedder
 from quipu.providers.openai.catalog import PROVIDERS

@@ -11,7 +11,7 @@ from quipu.errors import Busy
 from quipu.model.chat import ChatRequest, Completion, FinishReason, Message, Role, TokenCount
 from quipu.model.usage import Price, UsageRow
 from quipu.ports.providers import TextSink, ignore_text
-from quipu.ports.reply_cache import CallReply
+from quipu.ports.store import CallReply
 from quipu.wrap.meter import ModelPricing
 
 PRICE = Price(input=1.0, output=2.0)  # a token costs a millionth, or two

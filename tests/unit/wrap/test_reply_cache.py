@@ -13,7 +13,7 @@ from quipu.errors import Overloaded, Refused
 from quipu.model.chat import ChatRequest, Completion, FinishReason, ReplyLifetime, TokenCount
 from quipu.model.usage import UsageRow
 from quipu.ports.providers import LLM, TextSink, ignore_text
-from quipu.ports.reply_cache import CallReply
+from quipu.ports.store import CallReply
 from quipu.wrap.meter import Meter
 from quipu.wrap.metered_models import MeteredLLM
 from quipu.wrap.reply_cache import CachedLLM, InFlightRequests, read_payload, write_payload

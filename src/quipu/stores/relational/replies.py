@@ -19,7 +19,7 @@ from sqlalchemy import text as sql_text
 from quipu.model.chat import ReplyLifetime, TokenCount
 from quipu.model.delta import ExtractionReply
 from quipu.model.usage import Stage, UsageRow
-from quipu.ports.reply_cache import CallReply
+from quipu.ports.store import CallReply
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.sql import (
     Backend,

@@ -20,8 +20,7 @@ from quipu.model.document import DocumentStatus
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTask
 from quipu.model.usage import UsageRow
-from quipu.ports.reply_cache import CallReply
-from quipu.ports.store import ReadView
+from quipu.ports.store import CallReply, ReadView
 from quipu.stores.relational import (
     archive,
     change_log,

@@ -25,8 +25,9 @@ from quipu.model.derivation import (
 )
 from quipu.model.document import EXTRACTOR_NAME_OFFSET
 from quipu.model.evidence import Scored
+from quipu.model.graph import IndexCounts
 from quipu.ports.derivation_view import ChangeSet, DerivationCounts, NodeKind
-from quipu.ports.store import CountName, IndexCounts, Mention, VectorSpace
+from quipu.ports.store import CountName, Mention, VectorSpace
 from quipu.stores.relational import change_log, dump, filters, mentions, replies, summaries, vector_writes
 from quipu.stores.relational import chunks as chunk_reads
 from quipu.stores.relational import clusters as cluster_reads

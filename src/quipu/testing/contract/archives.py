@@ -15,8 +15,7 @@ from quipu.model.edit import Edit, EditKind
 from quipu.model.usage import Stage, UsageRow
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.history import ArchiveStore
-from quipu.ports.reply_cache import CallReply
-from quipu.ports.store import Store
+from quipu.ports.store import CallReply, Store
 from quipu.testing.contract import run_as_coroutines
 from quipu.testing.contract.steps import OpenStore, dump, publish, remove
 from quipu.testing.facts import claim, document, entity, passage, relation, source

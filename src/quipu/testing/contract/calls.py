@@ -9,8 +9,7 @@ import pytest
 from quipu.model.chat import ChatRequest, Message, ReplyLifetime, Role, TokenCount
 from quipu.model.delta import Delta
 from quipu.model.usage import Stage, UsageRow
-from quipu.ports.reply_cache import CallReply
-from quipu.ports.store import Store
+from quipu.ports.store import CallReply, Store
 from quipu.testing.contract.steps import DIMENSION, MODEL, OpenStore, dump, embed, publish, remove
 from quipu.testing.facts import document, passage, source
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from quipu.derive.embedding import TEXTS_PER_CALL, embed_stale
+from quipu.derive.derivation import TEXTS_PER_CALL, embed_stale
 from quipu.errors import Overloaded
 from quipu.model.delta import Delta
 from quipu.model.event import ignore_event
