@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +15,9 @@ from benchmarks.speed.figures import OURS, PEER, Measurement
 from benchmarks.speed.machine import ROOT
 from benchmarks.speed.process import MARK
 from benchmarks.speed.workload import DIMENSION
-
-PEER_PACKAGE, PEER_VERSION = "lightrag-hku", "1.5.7"
-# What a process of LightRAG sees of the environment: settings of others would change its defaults.
-KEPT_ENVIRONMENT = ("PATH", "HOME", "LANG", "TMPDIR", "SYSTEMROOT")
-MAX_SHOWN = 400
+from quipu.bench.peers import KEPT_ENVIRONMENT, PACKAGE, VERSION, install_lightrag, last_words
+from quipu.errors import Unavailable
+from quipu.settings.sources import environment_of
 
 
 class Failed(Exception):
@@ -58,7 +55,7 @@ class Runner:
         if self._peer_python is None:
             return
         command = [str(self._peer_python), "-m", "benchmarks.speed.lightrag_driver", step, str(texts)]
-        environment = {name: os.environ[name] for name in KEPT_ENVIRONMENT if name in os.environ}
+        environment = environment_of(KEPT_ENVIRONMENT)
         about = f"LightRAG, {n_chunks:,} chunks: {step}" if n_chunks else f"LightRAG: {step}"
         try:
             self._run([*command, self._index(PEER, n_chunks), str(n_chunks)], about, environment)
@@ -68,21 +65,15 @@ class Runner:
 
     def install_peer(self, folder: Path) -> None:
         """Make LightRAG's environment where it is not there yet; note the reason where that cannot be done."""
-        python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-        self.say(f"installing LightRAG {PEER_VERSION} in an environment of its own")
-        package = f"{PEER_PACKAGE}=={PEER_VERSION}"
-        pip = [str(python), "-m", "pip", "--disable-pip-version-check"]
+        self.say(f"installing LightRAG {VERSION} in an environment of its own")
         try:
-            if not (folder / package).exists():
-                venv.create(folder, clear=True, with_pip=True)
-                _output([*pip, "install", "--quiet", package])
-                (folder / package).touch()
-            installed = {one["name"]: one["version"] for one in json.loads(_output([*pip, "list", "--format", "json"]))}
-        except (OSError, subprocess.CalledProcessError) as error:
-            reason = _last_words(str(getattr(error, "stderr", None) or error))
-            self.notes.append(f"LightRAG was left out, for it could not be installed: {reason}")
+            python = install_lightrag(folder)
+            listing = _output([str(python), "-m", "pip", "--disable-pip-version-check", "list", "--format", "json"])
+        except (Unavailable, OSError, subprocess.CalledProcessError) as error:
+            self.notes.append(f"LightRAG was left out: {getattr(error, 'message', last_words(str(error)))}")
             return
-        self.peer_versions.update({name: installed[name] for name in (PEER_PACKAGE, "nano-vectordb", "networkx")})
+        installed = {package["name"]: package["version"] for package in json.loads(listing)}
+        self.peer_versions.update({name: installed[name] for name in (PACKAGE, "nano-vectordb", "networkx")})
         self._peer_python = python
 
     def vectors(self, sizes: Sequence[int]) -> None:
@@ -116,7 +107,7 @@ class Runner:
                 else:
                     self.say(f"{about}, {message}")
         if running.returncode:
-            raise Failed(f"{about} failed: {_last_words(log.read_text('utf-8'))}")
+            raise Failed(f"{about} failed: {last_words(log.read_text('utf-8'))}")
         self.bar.console.print(f"[dim]{about}: done[/dim]")
 
 
@@ -131,10 +122,6 @@ def of_vectors(n: int, figures: Sequence[float]) -> Measurement:
         "memory_bytes": (private_mb + mapped_mb) * 1e6,
     }
     return Measurement(system=OURS, step="vectors", n_chunks=n, values=values)
-
-
-def _last_words(text: str) -> str:
-    return " ".join(text.split())[-MAX_SHOWN:]
 
 
 def _output(command: Sequence[str]) -> str:

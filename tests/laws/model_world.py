@@ -31,8 +31,8 @@ from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 from quipu.wiring import open_engine
 from quipu.wrap.chain import LLMChain, ModelLink
+from quipu.wrap.guard import RetryPolicy
 from quipu.wrap.meter import Meter, ModelPricing
-from quipu.wrap.retry import RetryPolicy
 from tests.laws.world import open_backend
 
 BATCH_TOKENS = 120  # of descriptions: a few, so that a summary takes several calls

@@ -2,13 +2,14 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import median, quantiles
+from typing import Protocol
 
 import quipu
 from quipu.bench.datasets import GoldQuestion, own_questions
-from quipu.errors import QuipuError
+from quipu.errors import QuipuError, Unavailable
 from quipu.model.document import SourceDocument
 from quipu.model.event import EventSink, Progress, ignore_event
 from quipu.settings import Settings
@@ -20,7 +21,7 @@ if sys.platform != "win32":
 N_QUESTIONS, SEED = 20, 1
 N_REPEATS = 5  # of what is done with one document; the median counts
 _BYTES_A_CHUNK = 1_500  # of a document that is to be added: fewer than most have
-_SENTENCE = "Ada Kern of the Harbour Office counted {number} ships in Port Mery."
+SENTENCE = "Ada Kern of the Harbour Office counted {number} ships in Port Mery."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,35 @@ class SizeSpeed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PeerSpeed:
+    """The speed of another system at each size; `note` says why a size was not reached."""
+
+    name: str
+    sizes: tuple[SizeSpeed, ...] = ()
+    note: str = ""
+
+
+class Peer(Protocol):
+    """Another system, which is given the same chunks and questions."""
+
+    @property
+    def name(self) -> str:
+        """The name and version of the system."""
+
+    @property
+    def max_chunks(self) -> int:
+        """The largest size at which it is measured."""
+
+    async def measure(
+        self, documents: Mapping[str, Sequence[str]], questions: Sequence[str], on_event: EventSink
+    ) -> SizeSpeed:
+        """Add documents, given as their chunks by id, and return what that and other work takes at the new size.
+
+        Raises Unavailable if the system fails.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpeedReport:
     """The speed at each size. `failed` are (strategy, error) pairs; `note` says why a size was not reached."""
 
@@ -63,6 +93,37 @@ class SpeedReport:
     sizes: tuple[SizeSpeed, ...]
     failed: tuple[tuple[str, str], ...] = ()
     note: str = ""
+    peer: PeerSpeed | None = None
+
+
+class _PeerRun:
+    """Gives a peer, if there is one, what Quipu has read since the size before. After an error it is left alone."""
+
+    def __init__(self, peer: Peer | None, on_event: EventSink) -> None:
+        self.speed = PeerSpeed(name=peer.name) if peer else None
+        self._peer, self._on_event = peer, on_event
+        self._ids = set[str]()
+
+    async def follow(self, kb: quipu.Quipu, size: int, questions: Sequence[GoldQuestion]) -> None:
+        """Measure the peer at this size."""
+        if self._peer is None or self.speed is None or self.speed.note:
+            return
+        if size > self._peer.max_chunks:
+            note = f"{self._peer.name} is measured up to {self._peer.max_chunks:,} chunks. For more, give --size."
+            self.speed = replace(self.speed, note=note)
+            return
+        ids = [document.id for document in await kb.documents() if document.id not in self._ids]
+        if not ids:
+            return
+        self._ids.update(ids)
+        chunks = {document_id: [chunk.text for chunk in (await kb.document(document_id)).chunks] for document_id in ids}
+        texts = [question.text for question in questions]
+        try:
+            measured = await self._peer.measure(chunks, texts, self._on_event)
+        except Unavailable as error:
+            self.speed = replace(self.speed, note=str(error))
+        else:
+            self.speed = replace(self.speed, sizes=(*self.speed.sizes, measured))
 
 
 class _Stopwatch:
@@ -86,15 +147,17 @@ async def measure_speed(
     sizes: Sequence[int],
     strategies: Sequence[str],
     on_event: EventSink = ignore_event,
+    peer: Peer | None = None,
 ) -> SpeedReport:
     """Add documents to a new index until it has each number of chunks, and measure there.
 
     Where the documents end before a size is reached, the last size is what they give. Questions are made from them
-    without a model. A strategy that fails is left out.
+    without a model. A strategy that fails is left out. `peer` is measured after Quipu at each size.
     """
-    waiting, measured, failed = iter(sources), list[SizeSpeed](), dict[str, str]()
+    waiting, measured, failed, n_chunks = iter(sources), list[SizeSpeed](), dict[str, str](), 0
+    peer_run = _PeerRun(peer, on_event)
     for size in sorted(set(sizes)):
-        n_before = measured[-1].n_chunks if measured else 0
+        n_before = n_chunks
         async with await open_engine(settings) as kb:
             watch = _Stopwatch()
             n_chunks = await _grow(kb, waiting, size, on_event)
@@ -104,29 +167,29 @@ async def measure_speed(
             own = await own_questions(kb, N_QUESTIONS, SEED)
             questions = await _ask(kb, own, [name for name in strategies if name not in failed], failed, on_event)
             status = await kb.status()
+            await peer_run.follow(kb, size, own)
         if n_chunks == n_before:
             break
-        measured.append(
-            SizeSpeed(
-                n_chunks=n_chunks,
-                n_documents=status.n_documents,
-                add_ms=add_ms,
-                add_cpu_ms=add_cpu_ms,
-                one_more_ms=one_more_ms,
-                remove_ms=remove_ms,
-                open_ms=await _open_ms(settings),
-                n_bytes=status.n_bytes,
-                peak_bytes=_peak_bytes(),
-                questions=questions,
-            )
+        size_speed = SizeSpeed(
+            n_chunks=n_chunks,
+            n_documents=status.n_documents,
+            add_ms=add_ms,
+            add_cpu_ms=add_cpu_ms,
+            one_more_ms=one_more_ms,
+            remove_ms=remove_ms,
+            open_ms=await _open_ms(settings),
+            n_bytes=status.n_bytes,
+            peak_bytes=_peak_bytes(),
+            questions=questions,
         )
-    n_chunks = measured[-1].n_chunks if measured else 0
+        measured.append(size_speed)
     return SpeedReport(
         embedder=status.embedder,
         extractor=status.extractor,
         sizes=tuple(measured),
         failed=tuple(failed.items()),
         note=_note(n_chunks, max(sizes)),
+        peer=peer_run.speed,
     )
 
 
@@ -167,7 +230,7 @@ async def _change_ms(kb: quipu.Quipu) -> tuple[float, float]:
     add_times, removal_times = list[float](), list[float]()
     for number in range(N_REPEATS):
         watch = _Stopwatch()
-        await kb.add_text(_SENTENCE.format(number=number), id="one more")
+        await kb.add_text(SENTENCE.format(number=number), id="one more")
         add_times.append(watch.ms)
         watch = _Stopwatch()
         await kb.remove(["one more"])
@@ -195,16 +258,19 @@ async def _ask(
         except QuipuError as error:
             failed[strategy] = str(error)
             continue
-        walls, cpus = zip(*watches[1:], strict=True)
-        speeds.append(
-            QuestionSpeed(
-                strategy=strategy,
-                median_ms=median(walls),
-                p95_ms=quantiles(walls, n=20, method="inclusive")[-1] if len(walls) > 1 else walls[0],
-                cpu_ms=median(cpus),
-            )
-        )
+        speeds.append(question_speed(strategy, watches[1:]))
     return tuple(speeds)
+
+
+def question_speed(strategy: str, times: Sequence[tuple[float, float]]) -> QuestionSpeed:
+    """Return the speed of questions that took these wall and processor times, in ms; there is at least one."""
+    walls, cpus = zip(*times, strict=True)
+    return QuestionSpeed(
+        strategy=strategy,
+        median_ms=median(walls),
+        p95_ms=quantiles(walls, n=20, method="inclusive")[-1] if len(walls) > 1 else walls[0],
+        cpu_ms=median(cpus),
+    )
 
 
 def _peak_bytes() -> int:

@@ -20,7 +20,6 @@ from quipu.text.unicode import clean_name
 
 if TYPE_CHECKING:
     from quipu.bench.metrics import Mean
-    from quipu.bench.speed import SpeedReport
     from quipu.bench.strategies import StrategyComparison, StrategyScore
 
 FEW_QUESTIONS = 30  # with fewer, differences between strategies are mostly chance
@@ -352,36 +351,3 @@ def _is_much_cheaper(score: "StrategyScore", other: "StrategyScore") -> bool:
     """Return whether a question costs clearly less money, or, for the same money, clearly less processor time."""
     (own_money, own_ms, _), (other_money, other_ms, _) = _price(score), _price(other)
     return own_money < CHEAPER * other_money or (own_money == other_money and own_ms < CHEAPER * other_ms)
-
-
-def render_speed(console: Console, report: "SpeedReport") -> None:
-    """Draw a row for each size of the index: what adding took, and the questions of each strategy."""
-    if not report.sizes:
-        console.print(styled(report.note, "yellow"))
-        return
-    for_size = {
-        "add, ms a chunk": [f"{size.add_ms:.1f}" for size in report.sizes],
-        "CPU ms a chunk": [f"{size.add_cpu_ms:.1f}" for size in report.sizes],
-        "one more, ms": [f"{size.one_more_ms:.0f}" for size in report.sizes],
-        "remove, ms": [f"{size.remove_ms:.0f}" for size in report.sizes],
-        "open, ms": [f"{size.open_ms:.0f}" for size in report.sizes],
-        "index, MB": [f"{size.n_bytes / 1e6:.1f}" for size in report.sizes],
-        "memory, MB": [f"{size.peak_bytes / 1e6:.0f}" if size.peak_bytes else "–" for size in report.sizes],
-    }
-    for strategy in dict.fromkeys(question.strategy for size in report.sizes for question in size.questions):
-        by_size = [{question.strategy: question for question in size.questions}.get(strategy) for size in report.sizes]
-        for_size[f"{strategy}, ms"] = [f"{q.median_ms:.0f} / {q.p95_ms:.0f}" if q else "–" for q in by_size]
-    columns = [Column(name, tuple(map(Text, cells))) for name, cells in for_size.items()]
-    print_wide(console, [f"{size.n_chunks:,}" for size in report.sizes], columns, heading="chunks")
-    console.print(
-        styled(
-            "Wall time, but for CPU; of a question the median / 95th percentile. Adding is counted from the size "
-            "before; one more is a document of one chunk. Memory is the most that this process has had.",
-            "dim",
-        )
-    )
-    console.print(styled(f"Read by: {report.extractor}. Embedded by: {report.embedder}.", "dim"))
-    for strategy, error in report.failed:
-        console.print(styled(f"left out: {strategy}. {error}", "yellow"))
-    if report.note:
-        console.print(styled(report.note, "yellow"))

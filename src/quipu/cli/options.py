@@ -3,7 +3,7 @@
 import gc
 import getpass
 import shlex
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -235,6 +235,11 @@ def command_line(*words: str) -> str:
     """Return the `quipu` command a user can type for the index in use."""
     index = shared().index
     return shlex.join(["quipu", *(["--index", index] if index else []), *words])
+
+
+def split_names(texts: Iterable[str]) -> list[str]:
+    """Return the names in texts such as "weave,mix"."""
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
 
 
 def user_name() -> str:

@@ -131,6 +131,11 @@ def _variables() -> frozenset[tuple[str, str]]:
     return frozenset(part for part in os.environ.items() if part[0].upper().startswith(ENVIRONMENT_PREFIX))
 
 
+def environment_of(names: Iterable[str]) -> dict[str, str]:
+    """Return those of the variables that are set, for a process that should see no others."""
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
 @lru_cache(maxsize=8)
 def _read_environment(kind: type[BaseSettings], _variables: frozenset[tuple[str, str]]) -> Mapping[str, Any]:
     """Return the variables that are settings, of `kind` or of a strategy; a server that opens many indexes reads once.

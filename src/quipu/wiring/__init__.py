@@ -35,8 +35,8 @@ from quipu.vectors.local import LocalVectors
 if TYPE_CHECKING:
     from quipu.vectors.approximate import ApproximateVectors
     from quipu.wiring.ray_cluster import RayCluster
+    from quipu.wrap.guard import RetryPolicy
     from quipu.wrap.meter import SpendingLedger
-    from quipu.wrap.retry import RetryPolicy
 
 INDEX_FILE = "index.sqlite"
 VECTORS_FOLDER = "vectors"

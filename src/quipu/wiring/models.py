@@ -35,11 +35,10 @@ from quipu.wiring.services import (
 )
 from quipu.wrap.chain import EmbedderChain, LLMChain, ModelLink, RerankerChain
 from quipu.wrap.concurrency import AdaptiveLimit, ConcurrencyLimiter
-from quipu.wrap.guard import Guard
+from quipu.wrap.guard import Guard, Retry, RetryPolicy
 from quipu.wrap.meter import Meter, ModelPricing, SpendingBudget, SpendingLedger
 from quipu.wrap.prices import PriceTable
 from quipu.wrap.recording import RecordedLLM, ReplayedLLM
-from quipu.wrap.retry import Retry, RetryPolicy
 
 MIN_REPLY_TOKENS = 512  # of an extraction
 

@@ -17,8 +17,7 @@ from typing import TypeVar
 
 from quipu.errors import Overloaded
 from quipu.model.chat import Completion, FinishReason
-from quipu.wrap.guard import URGENT_PATIENCE_S, ServiceCall
-from quipu.wrap.retry import Sleep
+from quipu.wrap.guard import URGENT_PATIENCE_S, ServiceCall, Sleep
 
 T = TypeVar("T")
 

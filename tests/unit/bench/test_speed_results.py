@@ -94,7 +94,7 @@ def test_without_an_environment_for_lightrag_it_is_left_out_and_the_reason_told(
     steps = runner.Runner(folder=tmp_path, bar=Progress())
     steps.install_peer(tmp_path / "venv")
     assert len(steps.notes) == 1
-    assert steps.notes[0].startswith("LightRAG was left out, for it could not be installed: ")
+    assert steps.notes[0].startswith("LightRAG was left out: LightRAG could not be installed in ")
     steps.peer("ingest", tmp_path, 20)
     assert steps.measured == []
 

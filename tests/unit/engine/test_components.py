@@ -17,7 +17,7 @@ from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script
 from quipu.testing.server import serving
 from quipu.testing.server.process import ServerHandle
 from quipu.wiring import open_engine
-from quipu.wrap.retry import RetryPolicy
+from quipu.wrap.guard import RetryPolicy
 
 TEXTS = {
     "polo": "Marco Polo was a merchant of Venice. Marco Polo met Kublai Khan in Shangdu in 1275.",

@@ -12,7 +12,7 @@ from quipu.testing.scripted.script import Fault, FaultName, RequestKind, Script,
 from quipu.testing.server import ServerHandle
 from quipu.wiring import open_engine
 from quipu.wiring.models import tokens_needed
-from quipu.wrap.retry import RetryPolicy
+from quipu.wrap.guard import RetryPolicy
 
 TEXT = "Alice Kober taught classics at Brooklyn College and studied Linear B."
 NO_PATIENCE = RetryPolicy(max_attempts=1)

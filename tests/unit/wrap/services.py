@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from quipu.errors import Overloaded
 from quipu.wrap.concurrency import AdaptiveLimit, ConcurrencyLimiter
-from quipu.wrap.guard import Guard, ServiceCall, run_guarded
-from quipu.wrap.retry import Retry, RetryPolicy
+from quipu.wrap.guard import Guard, Retry, RetryPolicy, ServiceCall, run_guarded
 from tests.unit.wrap.virtual_time import now, run
 
 CALL = ServiceCall(kind="extract")

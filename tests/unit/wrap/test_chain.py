@@ -15,9 +15,8 @@ from quipu.model.usage import SpendingLimit, UsageRow, total
 from quipu.ports.providers import TextSink, ignore_text
 from quipu.wrap.chain import EmbedderChain, FallbackLLM, LLMChain, ModelLink, RerankerChain, outage_breakers
 from quipu.wrap.concurrency import AdaptiveLimit, ConcurrencyLimiter
-from quipu.wrap.guard import Guard
+from quipu.wrap.guard import Guard, Retry, RetryPolicy
 from quipu.wrap.meter import Meter, SpendingBudget
-from quipu.wrap.retry import Retry, RetryPolicy
 from tests.unit.wrap.fakes import PRICING, FakeLLM, Shelf, completion, request
 from tests.unit.wrap.virtual_time import now, run
 

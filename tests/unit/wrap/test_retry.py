@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from quipu.errors import Overloaded, Refused, TooLong, Unavailable
-from quipu.wrap.guard import ServiceCall
-from quipu.wrap.retry import Retry, RetryPolicy
+from quipu.wrap.guard import Retry, RetryPolicy, ServiceCall
 
 CALL = ServiceCall(kind="extract")
 

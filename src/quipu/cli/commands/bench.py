@@ -1,8 +1,6 @@
 """`quipu bench`: measure strategies on one's own documents and questions, and say which one to choose."""
 
-import random
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,8 +10,17 @@ import click
 from rich.console import Console
 
 from quipu.cli.asking import options
-from quipu.cli.comparisons import render_scores, render_speed
-from quipu.cli.options import QuipuCommand, QuipuGroup, budget_option, load_settings, no_model_option, with_engine
+from quipu.cli.commands.bench_speed import CACHE, SEED, speed
+from quipu.cli.comparisons import render_scores
+from quipu.cli.options import (
+    QuipuCommand,
+    QuipuGroup,
+    budget_option,
+    load_settings,
+    no_model_option,
+    split_names,
+    with_engine,
+)
 from quipu.cli.output import amount, emit, stderr, styled, tokens
 from quipu.cli.progress import progress
 from quipu.errors import InvalidInput
@@ -26,9 +33,6 @@ if TYPE_CHECKING:
     from quipu.engine import Quipu
     from quipu.settings import Settings
 
-SIZES = (200, 1_000, 4_000)  # chunks
-TIMED = ("weave", "mix", "naive", "lexical")
-SEED = 1
 BY_RETRIEVAL = ("R@5", "R@2", "R@10", "R@20", "All@8", "MRR", "nDCG@10", "in context")
 BY_ANSWERS = ("shown", "F1", "exact", "in context", "refused", "R@5")
 
@@ -85,7 +89,7 @@ _bench_options = options(
     click.option(
         "--cache",
         type=click.Path(path_type=Path, file_okay=False),
-        default=Path(tempfile.gettempdir()) / "quipu-bench",
+        default=CACHE,
         metavar="DIR",
         help="Where the index of a data set is kept.",
     ),
@@ -159,60 +163,7 @@ def answers(*, has_no_model: bool, budget: str | None, **request: object) -> int
     return _measure(_request(request, with_answers=True), has_no_model=has_no_model, budget=budget)
 
 
-@command.command(
-    "speed",
-    cls=QuipuCommand,
-    examples=(
-        "quipu bench speed ./docs",
-        "quipu bench speed ./docs --size 500 --size 2000 -s weave,ppr",
-        "quipu bench speed ./docs --json",
-    ),
-)
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option(
-    "--size",
-    "sizes",
-    multiple=True,
-    type=click.IntRange(1),
-    default=SIZES,
-    metavar="N",
-    help=f"Chunks at which to measure; may be given several times. [{', '.join(map(str, SIZES))}]",
-)
-@click.option(
-    "-s", "--strategies", "listed", default=",".join(TIMED), metavar="NAMES", help=f"To ask with. [{','.join(TIMED)}]"
-)
-def speed(folder: Path, sizes: tuple[int, ...], listed: str) -> int:
-    """Measure what adding FOLDER and asking about it cost as the index grows, with your embedder.
-
-    The documents are added to a new index, which is deleted afterwards; local rules read them, so no language model is
-    asked. At each size one more document, its removal, questions and the opening of the index are timed. A strategy
-    that needs a derivation which `quipu refresh` makes is left out.
-    """
-    import asyncio
-
-    from quipu.bench.speed import measure_speed
-    from quipu.ingest.sources import find_sources
-    from quipu.model.document import SourceDocument
-    from quipu.parse import FILE_TYPES
-    from quipu.retrieve import strategy_named
-
-    names = _split_names([listed])
-    for name in names:
-        strategy_named(name)
-    root = folder.resolve()
-
-    def readable(*paths: Path) -> "Iterator[SourceDocument]":
-        found_sources = find_sources(paths, root=root, file_types=FILE_TYPES)
-        return (source for source in found_sources if isinstance(source, SourceDocument))
-
-    paths = [root / source.id for source in readable(root)]  # what `quipu add` would read; it is read again later
-    random.Random(SEED).shuffle(paths)  # so that each size has documents of all folders
-    sources = readable(*paths)
-    with tempfile.TemporaryDirectory() as index, progress() as on_event:
-        settings = load_settings().without_models().model_copy(update={"index": Path(index) / "kb"})
-        report = asyncio.run(measure_speed(settings, sources, sizes, names, on_event))
-    emit(report, render_speed)
-    return 1 if report.failed or not report.sizes else 0
+command.add_command(speed)
 
 
 def _request(values: dict[str, object], *, with_answers: bool) -> _BenchRequest:
@@ -273,11 +224,7 @@ async def _plan(request: _BenchRequest, settings: "Settings", engine: "Quipu") -
 
 
 def _names(request: _BenchRequest) -> list[str]:
-    return _split_names(request.listed)
-
-
-def _split_names(listed: Iterable[str]) -> list[str]:
-    return [name.strip() for text in listed for name in text.split(",") if name.strip()]
+    return split_names(request.listed)
 
 
 async def _questions(request: _BenchRequest, engine: "Quipu") -> "tuple[GoldQuestion, ...]":

@@ -30,9 +30,9 @@ from quipu.testing.scripted.script import Fault, FaultName, Script, Service
 from quipu.testing.server import ServerHandle, serving
 from quipu.wrap.chain import EmbedderChain
 from quipu.wrap.embedder import BatchingEmbedder, BatchLayer, WrappedEmbedder
+from quipu.wrap.guard import Retry, RetryPolicy
 from quipu.wrap.meter import Meter, ModelPricing
 from quipu.wrap.metered_models import CountingEmbedder
-from quipu.wrap.retry import Retry, RetryPolicy
 from tests.unit.providers.openai.raw import Asked, answering, count, endpoint, failure, reply
 from tests.unit.wrap.fakes import Shelf
 
