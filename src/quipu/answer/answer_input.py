@@ -116,11 +116,14 @@ async def copies_by_document(documents: Sequence[Document], view: ReadView) -> d
     hashes = tuple({document.text_hash for document in documents} - {""})
     if not hashes:
         return {}
+    others = await view.documents(
+        listing=DocumentListing(text_hashes=hashes, without=tuple(document.id for document in documents))
+    )
     ids_by_hash: dict[str, list[str]] = {}
-    for copy in await view.documents(listing=DocumentListing(text_hashes=hashes)):
-        ids_by_hash.setdefault(copy.text_hash, []).append(copy.id)
+    for document in sorted((*documents, *others), key=lambda document: document.id):
+        ids_by_hash.setdefault(document.text_hash, []).append(document.id)
     copies = {d.id: tuple(name for name in ids_by_hash.get(d.text_hash, ()) if name != d.id) for d in documents}
-    return {document_id: others for document_id, others in copies.items() if others}
+    return {document_id: names for document_id, names in copies.items() if names}
 
 
 async def documents_behind(answer_input: AnswerInput, view: ReadView) -> tuple[str, ...] | None:

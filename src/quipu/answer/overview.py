@@ -100,7 +100,7 @@ def _is_prose(content: str) -> bool:
 
 
 def _is_unspaced(content: str) -> bool:
-    return sum("\u3040" <= character <= "\u9fff" for character in content) * 2 > len(content)
+    return not content.isascii() and sum("\u3040" <= character <= "\u9fff" for character in content) * 2 > len(content)
 
 
 def _section_names(passages: Sequence[PassageText], title: str) -> str:

@@ -20,7 +20,7 @@ from quipu.answer.text_blocks import BlockKind, TextBlock
 from quipu.text.questions import AnswerType, base_form, irregular_forms, is_licence, is_licence_section, offers_answer
 from quipu.text.sentences import sentence_spans
 from quipu.text.unicode import is_unspaced
-from quipu.text.words import STOP_WORDS, content_terms_of, fold_accents, stem
+from quipu.text.words import STOP_WORDS, content_terms_of, fold_characters, stem
 
 LIGHT_WORD_WEIGHT = 0.5  # in the share of words that a quote holds
 PAIR_WEIGHT = 0.5  # of a pair of characters: a word of n characters has n - 1 pairs
@@ -102,7 +102,7 @@ class WordFinder:
 
     def find(self, text: str) -> list[tuple[int, str]]:
         """Return where words of the question begin in a text, ascending, and which."""
-        folded = _folded(text)
+        folded = fold_characters(text)
         places: list[tuple[int, str]] = []
         if self._stems:
             for match in self._stems.finditer(folded):
@@ -210,19 +210,6 @@ def bm25(finder: WordFinder, text: str, n_chars: int) -> float:
 
 def _alternatives(pattern: str, terms: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile(pattern.format("|".join(map(re.escape, terms)))) if terms else None
-
-
-def _folded(text: str) -> str:
-    """Return a text in lower case without accents, character by character, so that places stay the same."""
-    if text.isascii():
-        return text.lower()
-    return text.translate({ord(character): _folded_character(character) for character in set(text)})
-
-
-@lru_cache(maxsize=65_536)
-def _folded_character(character: str) -> str:
-    folded = fold_accents(character.casefold())
-    return folded if len(folded) == 1 else character
 
 
 def score_sentences(
@@ -377,7 +364,7 @@ def sentence_bounds(text: str, block: TextBlock) -> Iterator[Span]:
     if block.kind in (BlockKind.ROW, BlockKind.HEADING):
         yield block.start, block.end
         return
-    spans = _line_spans(content) if block.kind is BlockKind.CODE else sentence_spans(content)
+    spans = _line_spans(content) if block.kind is BlockKind.CODE else _prose_spans(content)
     for start, end in spans:
         if end - start <= MAX_SENTENCE_CHARS:
             yield block.start + start, block.start + end
@@ -386,7 +373,12 @@ def sentence_bounds(text: str, block: TextBlock) -> Iterator[Span]:
                 yield block.start + piece.start(), block.start + piece.end()
 
 
-def _line_spans(content: str) -> list[Span]:
+@lru_cache(maxsize=4_096)  # a paragraph is looked at several times for a question
+def _prose_spans(content: str) -> tuple[Span, ...]:
+    return tuple(sentence_spans(content))
+
+
+def _line_spans(content: str) -> Sequence[Span]:
     """Return code in spans of whole lines of about a sentence's length."""
     spans, start, position = [], 0, 0
     for line in content.splitlines(keepends=True):

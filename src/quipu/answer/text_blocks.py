@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache, partial
 from itertools import takewhile
 
 from quipu.text.questions import is_licence
@@ -87,7 +87,7 @@ _TAG = re.compile(
     r"</?(?:a|br|col|div|em|h[1-6]|hr|img|li|ol|p|picture|source|span|strong|table|t[dhr]|tbody|thead|ul)\b[^<>]*(?:>|\Z)",
     re.IGNORECASE,
 )
-_CONTENTS = re.compile(r"^\W*\d+(?:\.\d+)+\.?\s+\S|(?:\.{4,}|(?:\. ){4,})\s*\d+$", re.MULTILINE)
+_CONTENTS = re.compile(r"^\W*\d+(?:\.\d+)+\.?\s+\S|(?:\.{4,}|(?:\. ){4,})\s*\d+(?!\S)", re.MULTILINE)
 _SECTION_NUMBER = re.compile(r"\d+(?:\.\d+)+\.?\s+[^\W\d_]")
 _STARTS_OTHER = (_ITEM, FENCE, _HASH_HEADING, ASKED)  # a paragraph ends before a line that begins so
 _DIAGRAM_LANGUAGES = frozenset(("mermaid", "plantuml", "dot", "graphviz"))
@@ -97,13 +97,14 @@ _TEMPLATE = re.compile(
 )
 
 
-def read_blocks(text: str) -> list[TextBlock]:
+@lru_cache(maxsize=512)  # the same passages answer many questions
+def read_blocks(text: str) -> tuple[TextBlock, ...]:
     """Return the blocks of `text` in order, each with its heading and what introduces it."""
     raw_blocks = list(_raw_blocks(text))
     blocks = list(_with_announced_links(text, raw_blocks, [_classified(text, block) for block in raw_blocks]))
     if not any(block.kind is BlockKind.HEADING for block in blocks):
         blocks = [_as_heading(text, blocks, place) for place in range(len(blocks))]
-    return list(_linked(text, blocks))
+    return tuple(_linked(text, blocks))
 
 
 def ends_sentence(text: str) -> bool:
@@ -293,9 +294,7 @@ def _is_markup(content: str) -> bool:
 
 
 def _is_contents(content: str) -> bool:
-    """Return whether a block is a piece of a table of contents: lines that begin with the numbers of sections."""
-    if "\n" not in content:
-        return False
+    """Return whether a block is a piece of a table of contents: numbers of sections, or dots before those of pages."""
     n_lines = len(_CONTENTS.findall(content))
     return n_lines >= MIN_CONTENTS_LINES or n_lines == content.count("\n") + 1 > 1
 

@@ -215,13 +215,14 @@ class DocumentListing:
     """Which documents a listing has, in which order, and which page of them.
 
     With `statuses`, only documents with one of these. With `prefix`, only those whose id, title or source begins with
-    it. With `text_hashes`, only those whose whole text is one of these. `k` is the length of the page, None: all.
-    `after` is the cursor of the last document of the page before.
+    it. With `text_hashes`, only those whose whole text is one of these, but not those named by `without`. `k` is the
+    length of the page, None: all. `after` is the cursor of the last document of the page before.
     """
 
     statuses: tuple[DocumentStatus, ...] = ()
     prefix: str = ""
     text_hashes: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
     order: DocumentOrder = DocumentOrder.ID
     k: int | None = None
     after: str = ""

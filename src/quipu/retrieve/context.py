@@ -33,6 +33,7 @@ from quipu.retrieve.steps.passage_links import MAX_SHARED, N_SEEDS, follow_links
 from quipu.retrieve.steps.seeds import score_by_words_and_vectors
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
+from quipu.text.words import content_terms_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,9 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     topology = await tools.topology.open(view)
     (by_words, by_vector), searches = await score_by_words_and_vectors(query, topology, view, tools)
     similarity = (by_words + by_vector) / 2
-    walk = await follow_links(similarity, view, n_seeds=options.context_seeds, max_shared=options.context_max_shared)
+    terms = tuple(dict.fromkeys(content_terms_of(query.text)))
+    n_seeds, max_shared = options.context_seeds, options.context_max_shared
+    walk = await follow_links(terms, similarity, view, n_seeds=n_seeds, max_shared=max_shared)
     weight = options.context_link_weight if walk.links else 0.0
     fused = round_scores((1 - weight) * similarity + weight * walk.shares)
     best = await top_chunks(fused, query.chunk_top_k, view)

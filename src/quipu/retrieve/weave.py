@@ -135,7 +135,7 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
     scope = replace(scope, similarity=await _add_nearness(terms, scope))
     if trust >= MIN_TRUST_IN_LINKS:
         weight = LINK_WEIGHT * trust
-        links = await follow_links(scope.similarity, view)
+        links = await follow_links(terms, scope.similarity, view)
         similarity = (1 - weight) * scope.similarity + weight * links.shares
         scope = replace(scope, similarity=similarity, links=links)
     reports, notes = await _reports(query, view, tools) if asks_for_overview(query.text) else ((), ())

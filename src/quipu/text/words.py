@@ -213,6 +213,23 @@ def is_acronym(word: str) -> bool:
     return 2 <= len(word) <= MAX_ACRONYM_LENGTH and word.isalnum() and word.isupper() and word[0].isupper()
 
 
+class _FoldedCharacters(dict[int, str]):
+    """The folded form of each character that was met, by its code point."""
+
+    def __missing__(self, code: int) -> str:
+        folded = fold_accents(chr(code).casefold())
+        self[code] = folded if len(folded) == 1 else chr(code)
+        return self[code]
+
+
+_FOLDED_CHARACTERS = _FoldedCharacters()
+
+
+def fold_characters(text: str) -> str:
+    """Return a text in lower case without accents, character by character, so that places stay the same."""
+    return text.lower() if text.isascii() else text.translate(_FOLDED_CHARACTERS)
+
+
 def fold_accents(form: str) -> str:
     """Return a form without the accents of Latin, Greek and Cyrillic letters, which people omit when they search."""
     if form.isascii():

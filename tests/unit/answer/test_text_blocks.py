@@ -113,7 +113,7 @@ def test_a_row_is_introduced_by_its_header_or_by_the_row_that_divides_the_table(
 
 
 def test_no_text_has_no_blocks() -> None:
-    assert read_blocks("") == read_blocks("\n \n") == []
+    assert read_blocks("") == read_blocks("\n \n") == ()
 
 
 @pytest.mark.parametrize("part", ["1", "1.", ". ", ".", "- ", "+ -", "| ", "<a ", "[a](", "![", "*", "`", "{", "a. "])
@@ -169,3 +169,10 @@ def test_a_heading_is_under_the_one_above_of_a_higher_level(text: str) -> None:
 def test_a_question_with_its_answer_below_is_a_heading(text: str, questions: list[str]) -> None:
     headings = [block for block in read_blocks(text) if block.kind is BlockKind.HEADING]
     assert [text[block.start : block.end].rstrip() for block in headings] == questions
+
+
+def test_a_table_of_contents_on_one_line_is_no_paragraph() -> None:
+    contents = "1 Caravans . . . . . . . 7 1.1 Their history . . . . . . 8 1.2 What they carry . . . . . . 9"
+    assert [block.kind for block in read_blocks(contents)] == [BlockKind.NOISE]
+    (block,) = read_blocks("He waited . . . . 5 days for the caravan, and then he left.")
+    assert block.kind is BlockKind.PARAGRAPH

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import full_text
+from quipu.stores.relational import chunks, full_text
 from quipu.stores.relational.full_text import search
 from quipu.stores.relational.snapshot import Snapshot
 from quipu.stores.relational.store import RelationalStore
@@ -141,3 +141,21 @@ async def test_what_is_remembered_under_a_filter_ends_with_the_commit_of_another
     assert await seen() == (["bo", "rome"], 2, 1, ("person", "place"))
     await ours.close()
     await theirs.close()
+
+
+async def test_a_chunk_is_read_once_for_a_revision_and_filter(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = RelationalStore(SqliteBackend(database, busy_timeout_s=5.0), lease_s=60.0)
+    await store.prepare()
+    await publish(store, document("a", "One."), document("b", "Two."))
+    async with store.view() as view:
+        ids = [chunk.id for name in "ab" for chunk in await view.chunks(document_id=name)]
+        assert [chunk.text for chunk in await view.chunks(ids)] == ["One.", "Two."]
+    monkeypatch.setattr(chunks, "check_rows", lambda _table, rows: pytest.fail(f"{len(rows)} read again"))
+    async with store.view() as view:
+        assert [chunk.text for chunk in await view.chunks([ids[1], ids[0], ids[1]])] == ["Two.", "One.", "Two."]
+    monkeypatch.undo()
+    async with store.view(Filter(exclude=("a",))) as view:
+        assert [chunk.text for chunk in await view.chunks(ids)] == ["Two."]
+    await remove(store, "a")
+    async with store.view() as view:
+        assert [chunk.text for chunk in await view.chunks(ids)] == ["Two."]

@@ -18,11 +18,13 @@ from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.ports.topology import Floats
 from quipu.retrieve.steps.graph_walk import PassageSubgraph
+from quipu.retrieve.steps.passages import densest_part
 from quipu.text.references import BEGINS, LINKS_TO, NAMED, REFERENCE_MARKS, Reference, references_in, words_of
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS, index_terms, split_words
 
 N_SEEDS, MAX_SHARED = 5, 8
+MAX_CHARS_READ = 2_000  # of a passage: the part with most of the question
 SHARPNESS, REFERENCE_WEIGHT = 8.0, 3.0
 DAMPING, N_STEPS = 0.7, 10
 RANK_SCALE = 0.003  # above this share of the walk, ranks count by their logarithm
@@ -82,10 +84,11 @@ class LinkWalk:
 
 
 async def follow_links(
-    similarity: Floats, view: ReadView, *, n_seeds: int = N_SEEDS, max_shared: int = MAX_SHARED
+    terms: Sequence[str], similarity: Floats, view: ReadView, *, n_seeds: int = N_SEEDS, max_shared: int = MAX_SHARED
 ) -> LinkWalk:
     """Return personalised PageRank over passages and what they share, from the passages most similar to a question.
 
+    `terms` are the content terms of the question: of a long passage only the part with most of them is read.
     `similarity` is [n_chunks]. It restarts at the seeds, by similarity to the power of `SHARPNESS`. A link weighs its
     IDF, and a reference `REFERENCE_WEIGHT` times as much. A link that joins more than `max_shared` passages is dropped.
     """
@@ -94,15 +97,17 @@ async def follow_links(
     number_by_id = {chunk: number for number, chunk in ids.items()}
     seeds = {number_by_id[chunk.id]: chunk for chunk in await view.chunks(sorted(number_by_id))}
     reset = {seed: float(similarity[seed] ** SHARPNESS) for seed in seeds}
-    links = await _find_links(seeds, view, max_shared)
+    links = await _find_links(terms, seeds, view, max_shared)
     ranks = np.log1p(_walk(reset, links, len(similarity)) / RANK_SCALE)
     shares = ranks / max(float(ranks.max(initial=0.0)), 1e-12)
     return LinkWalk(links=links, shares=shares, seeds=seeds, reset=reset)
 
 
-async def _find_links(seeds: Mapping[int, Chunk], view: ReadView, max_shared: int) -> list[PassageLink]:
+async def _find_links(
+    terms: Sequence[str], seeds: Mapping[int, Chunk], view: ReadView, max_shared: int
+) -> list[PassageLink]:
     """Return the links of the seeds that join at least two passages, by key."""
-    sources = _references(seeds)
+    sources = _references(terms, seeds)
     ids_by_key = await view.occurrences(OccurrenceKind.TERM, sorted({key for key, _ in sources}), max_shared)
     number_by_id = await view.numbers(NodeKind.CHUNK, sorted({chunk for ids in ids_by_key.values() for chunk in ids}))
     confined = {chunk for key, document in sources if document for chunk in ids_by_key.get(key, ())}
@@ -119,16 +124,17 @@ async def _find_links(seeds: Mapping[int, Chunk], view: ReadView, max_shared: in
     return links
 
 
-def _references(seeds: Mapping[int, Chunk]) -> dict[Reference, set[int]]:
+def _references(question_terms: Sequence[str], seeds: Mapping[int, Chunk]) -> dict[Reference, set[int]]:
     """Return what the seeds refer to, and their terms, each with the seeds that have it.
 
     A pair of characters of an unspaced script is no word: passages share many by chance.
     """
     sources: dict[Reference, set[int]] = defaultdict(set)
     for number, chunk in seeds.items():
-        terms = {*index_terms(split_words(chunk.text), chunk.text)} - STOP_WORDS
+        text = densest_part(chunk.text, question_terms, MAX_CHARS_READ)
+        terms = {*index_terms(split_words(text), text)} - STOP_WORDS
         words = {(term, "") for term in terms if not (term.isdigit() or term.startswith(":") or is_unspaced(term[0]))}
-        for reference in words | references_in(chunk.text, chunk.document_id):
+        for reference in words | references_in(text, chunk.document_id):
             sources[reference].add(number)
     return sources
 

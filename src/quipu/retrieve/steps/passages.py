@@ -161,6 +161,24 @@ def nearness(texts: Sequence[str], terms: Sequence[str], reach: int) -> list[flo
     return [share / whole for share in shares]
 
 
+def densest_part(text: str, terms: Sequence[str], n_chars: int) -> str:
+    """Return at most `n_chars` characters of a text, with as many of the terms as such a part has; the first of equals.
+
+    A quarter of it stands before the first of these terms.
+    """
+    if len(text) <= n_chars:
+        return text
+    places = term_places(text, terms)
+    reach = n_chars - n_chars // 4
+    counts = [
+        len({term for _, term in places[first : bisect_right(places, (start + reach, ""))]})
+        for first, (start, _) in enumerate(places)
+    ]
+    best = places[counts.index(max(counts))][0] if places else 0
+    start = min(max(0, best - n_chars // 4), len(text) - n_chars)
+    return text[start : start + n_chars]
+
+
 def term_places(text: str, terms: Iterable[str]) -> list[tuple[int, str]]:
     """Return the places in `text` of words that begin with these content terms, in order.
 

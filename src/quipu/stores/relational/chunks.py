@@ -13,14 +13,21 @@ from quipu.errors import Corrupt
 from quipu.model.delta import ChunkSentences
 from quipu.model.derivation import SENTENCES
 from quipu.model.document import Document, DocumentListing, DocumentOrder, DocumentStatus
-from quipu.model.evidence import Scored
 from quipu.model.graph import Chunk
 from quipu.ports.derivation_view import DerivationCounts, Sentence
 from quipu.ports.store import VectorSpace
-from quipu.stores.relational import change_log, full_text
+from quipu.stores.relational import change_log
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.documents import ORIGINAL_KIND, PART_BYTES, TEXT_KIND
-from quipu.stores.relational.snapshot import ALLOWED_DOCUMENT, Lookup, Snapshot, cached_values, check_rows, in_order
+from quipu.stores.relational.snapshot import (
+    ALLOWED_DOCUMENT,
+    MAX_CACHED_CHUNKS,
+    Lookup,
+    Snapshot,
+    cached_values,
+    check_rows,
+    in_order,
+)
 from quipu.stores.relational.sql import (
     ByValues,
     insert_rows,
@@ -54,7 +61,6 @@ _is_near = (_near.c.document == _c.document) & _c.ordinal.between(_near.c.ordina
 _NEIGHBOURS = Lookup(_CHUNK.join(_near, _is_near), _near.c.id, stated_in=_c.rid)
 _RIDS = Lookup(select(_c.id, _c.rid), _c.id, stated_in=_c.rid)
 _IDS = Lookup(select(_c.rid, _c.id), _c.rid, stated_in=_c.rid)
-
 _TEXTS = Lookup(select(_c.rid, _c.id, _c.text), _c.id, stated_in=_c.rid)
 _TEXTS_BY_RID = ByValues(select(_c.rid, _c.text), _c.rid)
 _CHUNKS_BY_ID = ByValues(select(_c.id, _c.rid, _c.text), _c.id)
@@ -145,7 +151,7 @@ def _listed_ids(snapshot: Snapshot, listing: DocumentListing) -> list[str]:
         status = func.coalesce(job, _d.status)
     if listing.text_hashes:
         with_text = select(_k.document).where(_k.hash.in_(listing.text_hashes), _k.kind == TEXT_KIND)
-        live = live.where(_d.rid.in_(with_text))
+        live = live.where(_d.rid.in_(with_text), _d.id.not_in(listing.without))
     pages = [_first_listed(live, (_d.id, _d.title, _d.source, _d.updated_at), status, listing)]
     if not (snapshot.is_filtered or listing.text_hashes):
         queued = select(_j.document.label("id")).where(_j.status.not_in(_HIDDEN_JOBS), ~is_live)
@@ -192,7 +198,7 @@ def chunks(
     if with_neighbours:
         rows = check_rows(s.chunk, _NEIGHBOURS.records(snapshot, sorted(set(ids))))
         near = {row.id: _chunk(row) for row in rows}
-        neighbours = [chunk for chunk_id, chunk in near.items() if chunk_id not in set(ids)]
+        neighbours = (chunk for chunk_id, chunk in near.items() if chunk_id not in ids)
         in_place = sorted(neighbours, key=lambda chunk: (chunk.document_id, chunk.ordinal))
         return [*(near[chunk_id] for chunk_id in ids if chunk_id in near), *in_place]
     if document_id is not None:
@@ -202,16 +208,12 @@ def chunks(
             end = _MAX_INT if n_first is None else start + n_first
             rows = _SOME_CHUNKS.records(snapshot, [document_id], start=start, end=end)
         return [_chunk(row) for row in sorted(check_rows(s.chunk, rows), key=lambda row: row.ordinal)]
-    rows = check_rows(s.chunk, _CHUNKS.records(snapshot, sorted(set(ids))))
-    chunk_by_id = {row.id: _chunk(row) for row in rows}
+
+    def read(missing: Sequence[str]) -> dict[str, Chunk]:
+        return {row.id: _chunk(row) for row in check_rows(s.chunk, _CHUNKS.records(snapshot, sorted(missing)))}
+
+    chunk_by_id = cached_values(snapshot.cache.chunks, set(ids), read, MAX_CACHED_CHUNKS)
     return [chunk_by_id[chunk_id] for chunk_id in ids if chunk_id in chunk_by_id]
-
-
-def search_chunks(snapshot: Snapshot, text: str, k: int) -> list[Scored]:
-    """Return the `k` chunks that match the words of `text` best."""
-    score_by_rid = dict(full_text.search(snapshot, snapshot.analyzer.query_terms(text), k))
-    hits = [Scored(id=chunk_id, score=score_by_rid[rid]) for rid, chunk_id in chunk_ids(snapshot, score_by_rid).items()]
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))[: max(k, 0)]
 
 
 def chunk_numbers(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, int]:

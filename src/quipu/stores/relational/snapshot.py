@@ -15,6 +15,7 @@ from sqlalchemy.ext.compiler import compiles
 
 from quipu.errors import Corrupt
 from quipu.model.cluster import Cluster, Hierarchy
+from quipu.model.graph import Chunk
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import DerivationCounts, EntityTypes
 from quipu.ports.store import VectorSpace
@@ -52,6 +53,8 @@ _LAST_NAME = select(func.max(s.name.c.rid))
 _BITS_PER_NAME = 16  # of the Bloom filter: about one in sixteen unknown anchors passes
 _MAX_CACHED_IDS = 100_000  # of each kind; a cache has 13 kinds
 _BYTES_PER_ID = 200  # measured, with the key: at most 260 MB of ids in one cache
+MAX_CACHED_CHUNKS = 1_000
+_BYTES_PER_CHUNK = 6_000  # of the longest usual ones
 _MAX_FILTERS = 4  # the most recently used ones stay cached
 _MAX_BYTES = 256_000_000  # of the caches of all filters together
 
@@ -76,6 +79,7 @@ class SnapshotCache:
 
     unfiltered: dict[str, tuple[Ints, ...]] = field(default_factory=dict)
     incremental: dict[str, RevisionArrays] = field(default_factory=dict)
+    chunks: dict[str, Chunk] = field(default_factory=dict)
     chunk_ids: dict[int, str] = field(default_factory=dict)
     chunk_numbers: dict[str, int] = field(default_factory=dict)
     entity_keys: dict[int, str] = field(default_factory=dict)
@@ -100,7 +104,7 @@ class SnapshotCache:
         ids: list[Sized] = [*chunks, *entities, self.title_entities]
         ids += [*self.vector_rows.values(), *self.owners.values()]
         n_ids = sum(map(len, [*ids, *self.clusters.copy().values()]))
-        return sum(array.nbytes for array in arrays) + _BYTES_PER_ID * n_ids
+        return sum(array.nbytes for array in arrays) + _BYTES_PER_ID * n_ids + _BYTES_PER_CHUNK * len(self.chunks)
 
 
 class SnapshotCaches:
@@ -241,7 +245,12 @@ def cached_value(cache: dict[K, V], key: K, read: Callable[[], V]) -> V:
     return cached_values(cache, [key], lambda _: {key: read()})[key]
 
 
-def cached_values(cache: dict[K, V], keys: Collection[K], read: Callable[[list[K]], Mapping[K, V]]) -> dict[K, V]:
+def cached_values(
+    cache: dict[K, V],
+    keys: Collection[K],
+    read: Callable[[list[K]], Mapping[K, V]],
+    max_cached: int | None = None,
+) -> dict[K, V]:
     """Return the values of those keys that exist; `read` gets the keys that are not cached."""
     values: dict[K, V] = {}
     missing: list[K] = []
@@ -252,10 +261,10 @@ def cached_values(cache: dict[K, V], keys: Collection[K], read: Callable[[list[K
         else:
             values[key] = value
     if missing:
-        new = read(missing)
-        if len(cache) + len(new) > _MAX_CACHED_IDS:
+        new, limit = read(missing), max_cached or _MAX_CACHED_IDS
+        if len(cache) + len(new) > limit:
             cache.clear()
-        if len(new) <= _MAX_CACHED_IDS:
+        if len(new) <= limit:
             cache.update(new)
         values.update(new)
     return values

@@ -28,7 +28,7 @@ from quipu.model.evidence import Scored
 from quipu.model.graph import IndexCounts
 from quipu.ports.derivation_view import ChangeSet, DerivationCounts, NodeKind
 from quipu.ports.store import CountName, Mention, VectorSpace
-from quipu.stores.relational import change_log, dump, filters, mentions, replies, summaries, vector_writes
+from quipu.stores.relational import change_log, dump, filters, full_text, mentions, replies, summaries, vector_writes
 from quipu.stores.relational import chunks as chunk_reads
 from quipu.stores.relational import clusters as cluster_reads
 from quipu.stores.relational import entities as entity_reads
@@ -150,8 +150,12 @@ def _names_by_spelling(snapshot: Snapshot, spellings: Iterable[str]) -> dict[str
 
 
 def _search_text(snapshot: Snapshot, kind: NodeKind, text: str, k: int) -> list[Scored]:
-    search = entity_reads.search_entities if kind is NodeKind.ENTITY else chunk_reads.search_chunks
-    return search(snapshot, text, k)
+    if kind is NodeKind.ENTITY:
+        return entity_reads.search_entities(snapshot, text, k)
+    score_by_rid = dict(full_text.search(snapshot, snapshot.analyzer.query_terms(text), k))
+    ids = chunk_reads.chunk_ids(snapshot, score_by_rid)
+    hits = [Scored(id=chunk_id, score=score_by_rid[rid]) for rid, chunk_id in ids.items()]
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))[: max(k, 0)]
 
 
 def _ids(snapshot: Snapshot, kind: NodeKind, numbers: Sequence[int]) -> dict[int, str]:

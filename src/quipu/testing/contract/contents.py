@@ -61,6 +61,8 @@ class ContentsContract:
                 listing = DocumentListing(text_hashes=(details.text_hash, "nowhere"))
                 assert [doc.id for doc in await view.documents(listing=listing)] == ["a", "b"]
                 assert [doc.id for doc in await view.documents(listing=replace(listing, k=1, after="a"))] == ["b"]
+                assert [doc.id for doc in await view.documents(listing=replace(listing, without=("b",)))] == ["a"]
+                assert await view.documents(listing=replace(listing, without=("a", "b", "c"))) == []
             async with store.view(Filter(exclude=("a",))) as view:
                 assert [doc.id for doc in await view.documents(listing=listing)] == ["b"]
 

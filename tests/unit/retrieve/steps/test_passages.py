@@ -6,7 +6,13 @@ from quipu.model.evidence import Hit
 from quipu.model.ids import relation_id
 from quipu.model.query import Query
 from quipu.retrieve.steps.dual_level import GraphHits
-from quipu.retrieve.steps.passages import SourceOptions, merge_passages, poll_by_weight, rank_source_passages
+from quipu.retrieve.steps.passages import (
+    SourceOptions,
+    densest_part,
+    merge_passages,
+    poll_by_weight,
+    rank_source_passages,
+)
 from tests.unit.retrieve.fakes import Library, page, titles
 
 
@@ -104,3 +110,13 @@ def test_merged_passages_are_taken_in_turn_and_cut() -> None:
         Query(text="?", chunk_top_k=3), [[_hit("a"), _hit("b")], [_hit("b"), _hit("c")], [_hit("d")]]
     )
     assert [hit.id for hit in merged] == ["a", "b", "d"]
+
+
+def test_of_a_long_text_the_part_with_most_terms_is_read() -> None:
+    text = f"{'x ' * 500}the ferry sails {'y ' * 500}the ferry sails at noon {'z ' * 500}"
+    part = densest_part(text, ("ferry", "noon", "sail"), 100)
+    assert len(part) == 100 and "the ferry sails at noon" in part
+    assert densest_part(text, ("ferry", "sail"), 100) == text[text.index("ferry") - 25 :][:100]  # the first of equals
+    assert densest_part(text, ("absent",), 100) == text[:100]
+    assert densest_part(text, ("noon",), 10_000) == text
+    assert densest_part(f"{'x ' * 500}end", ("end",), 100).endswith("end")
