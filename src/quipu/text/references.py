@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 from quipu.model.ids import digest
 from quipu.text.unicode import is_unspaced
@@ -46,8 +47,11 @@ _CLAUSE_END = re.compile(r"[.!?;:。！？；：]\s|[。！？；]|\n\s*\n")
 _END_MARKS = tuple(".!?:;,。！？：；，…")
 
 
-# What a text refers to: the passages under a key, and the document that they must be of, "" for any.
-Reference = tuple[str, str]
+class References(NamedTuple):
+    """What a text refers to: the passages under a key, whatever their document, or those of one document."""
+
+    keys: set[str]
+    keys_in_document: set[tuple[str, str]]
 
 
 def reference_keys(text: str, document_id: str, title: str, *, is_first: bool) -> list[str]:
@@ -62,21 +66,27 @@ def reference_keys(text: str, document_id: str, title: str, *, is_first: bool) -
     return list(dict.fromkeys([*(NAMED + name for name in (*names, *_numbers(text)) if name), *linked, *begins]))
 
 
-def references_in(text: str, document_id: str) -> set[Reference]:
+def references_in(text: str, document_id: str) -> References:
     """Return what a passage refers to: by its phrases of at most `MAX_PHRASE_TERMS` content terms, and by links.
 
     A number ("Table 2") means a passage of the same document. The passages that link to this document are among them.
     """
-    references = {(document_key(LINKS_TO, document_id), "")}
-    references.update((NAMED + _number(match), document_id) for match in _NUMBERED.finditer(text))
+    keys = {document_key(LINKS_TO, document_id)}
+    keys_in_document = {(NAMED + _number(match), document_id) for match in _NUMBERED.finditer(text)}
     for target, section in _links(text, document_id):
-        references.add((NAMED + section, target) if section else (document_key(BEGINS, target), ""))
+        if section:
+            keys_in_document.add((NAMED + section, target))
+        else:
+            keys.add(document_key(BEGINS, target))
     for clause in _CLAUSE_END.split(text):
         terms = content_terms_of(clause)
-        for start in range(len(terms)):
-            for end in range(start + 1, min(start + MAX_PHRASE_TERMS, len(terms)) + 1):
-                references.add((NAMED + " ".join(terms[start:end]), ""))
-    return references
+        for start, first in enumerate(terms):
+            phrase = NAMED + first
+            keys.add(phrase)
+            for term in terms[start + 1 : start + MAX_PHRASE_TERMS]:
+                phrase += f" {term}"
+                keys.add(phrase)
+    return References(keys, keys_in_document)
 
 
 def document_key(mark: str, document_id: str) -> str:

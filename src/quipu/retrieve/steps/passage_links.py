@@ -19,7 +19,7 @@ from quipu.ports.store import OccurrenceKind, ReadView
 from quipu.ports.topology import Floats
 from quipu.retrieve.steps.graph_walk import PassageSubgraph
 from quipu.retrieve.steps.passages import densest_part
-from quipu.text.references import BEGINS, LINKS_TO, NAMED, REFERENCE_MARKS, Reference, references_in, words_of
+from quipu.text.references import BEGINS, LINKS_TO, NAMED, REFERENCE_MARKS, References, references_in, words_of
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS, index_terms, split_words
 
@@ -73,9 +73,14 @@ class LinkWalk:
 
     def reasons(self, passages: Iterable[int]) -> dict[int, str]:
         """Return, for each of these passages that is linked, "; " and its heaviest link with a seed in words."""
+        links_by_passage: dict[int, list[PassageLink]] = defaultdict(list)
+        for link in self.links:
+            for passage in link.passages:
+                links_by_passage[passage].append(link)
         reasons = {}
         for passage in passages:
-            links = [(link, others) for link in self.links if (others := link.sources_of(passage))]
+            linked = links_by_passage.get(passage, ())
+            links = [(link, others) for link in linked if (others := link.sources_of(passage))]
             if links:
                 link, others = max(links, key=lambda pair: pair[0].weight * max(map(self.reset.__getitem__, pair[1])))
                 seed = min(others, key=lambda number: (-self.reset[number], self.seeds[number].id))
@@ -107,36 +112,44 @@ async def _find_links(
     terms: Sequence[str], seeds: Mapping[int, Chunk], view: ReadView, max_shared: int
 ) -> list[PassageLink]:
     """Return the links of the seeds that join at least two passages, by key."""
-    sources = _references(terms, seeds)
-    ids_by_key = await view.occurrences(OccurrenceKind.TERM, sorted({key for key, _ in sources}), max_shared)
+    references_by_seed = {seed: _references(terms, chunk) for seed, chunk in seeds.items()}
+    documents_by_key: dict[str, list[str]] = defaultdict(list)
+    for key, document in {pair for references in references_by_seed.values() for pair in references.keys_in_document}:
+        documents_by_key[key].append(document)
+    keys = {*documents_by_key}.union(*(references.keys for references in references_by_seed.values()))
+    ids_by_key = await view.occurrences(OccurrenceKind.TERM, sorted(keys), max_shared)
     number_by_id = await view.numbers(NodeKind.CHUNK, sorted({chunk for ids in ids_by_key.values() for chunk in ids}))
-    confined = {chunk for key, document in sources if document for chunk in ids_by_key.get(key, ())}
+    confined = {chunk for key in documents_by_key for chunk in ids_by_key.get(key, ())}
     document_by_id = {chunk.id: chunk.document_id for chunk in await view.chunks(sorted(confined))}
     n_chunks = len((await view.chunk_vector_rows())[0])
     links = []
-    for (key, document), referring in sorted(sources.items()):
-        ids = [chunk for chunk in ids_by_key.get(key, ()) if not document or document_by_id.get(chunk) == document]
+    pairs = [(key, document) for key in ids_by_key for document in ("", *documents_by_key[key])]
+    for key, document in sorted(pairs):
+        ids = [chunk for chunk in ids_by_key[key] if not document or document_by_id.get(chunk) == document]
         targets = frozenset(number_by_id[chunk] for chunk in ids)
-        if targets and len(targets | referring) > 1:
+        referring = frozenset(
+            seed
+            for seed, references in references_by_seed.items()
+            if ((key, document) in references.keys_in_document if document else key in references.keys)
+        )
+        if referring and targets and len(targets | referring) > 1:
             weight = math.log((n_chunks + 1) / len(targets))
             weight *= REFERENCE_WEIGHT if key.startswith(REFERENCE_MARKS) else 1
-            links.append(PassageLink(key=key, weight=weight, sources=frozenset(referring), targets=targets))
+            links.append(PassageLink(key=key, weight=weight, sources=referring, targets=targets))
     return links
 
 
-def _references(question_terms: Sequence[str], seeds: Mapping[int, Chunk]) -> dict[Reference, set[int]]:
-    """Return what the seeds refer to, and their terms, each with the seeds that have it.
+def _references(question_terms: Sequence[str], chunk: Chunk) -> References:
+    """Return what a passage refers to, and its terms.
 
     A pair of characters of an unspaced script is no word: passages share many by chance.
     """
-    sources: dict[Reference, set[int]] = defaultdict(set)
-    for number, chunk in seeds.items():
-        text = densest_part(chunk.text, question_terms, MAX_CHARS_READ)
-        terms = {*index_terms(split_words(text), text)} - STOP_WORDS
-        words = {(term, "") for term in terms if not (term.isdigit() or term.startswith(":") or is_unspaced(term[0]))}
-        for reference in words | references_in(text, chunk.document_id):
-            sources[reference].add(number)
-    return sources
+    text = densest_part(chunk.text, question_terms, MAX_CHARS_READ)
+    references = references_in(text, chunk.document_id)
+    terms = {*index_terms(split_words(text), text)} - STOP_WORDS
+    words = (term for term in terms if not (term.isdigit() or term.startswith(":") or is_unspaced(term[0])))
+    references.keys.update(words)
+    return references
 
 
 def _walk(reset: Mapping[int, float], links: Sequence[PassageLink], n_chunks: int) -> Floats:
