@@ -130,10 +130,17 @@ class Index:
         await self._rag.initialize_storages()
 
     async def add(self, documents: dict[str, list[str]]) -> None:
-        """Add documents, given as their chunks by id."""
+        """Add documents, given as their chunks by id. Raises RuntimeError where LightRAG could not add one.
+
+        Of documents with the same text LightRAG adds one.
+        """
         texts = [SEPARATOR.join(chunks) for chunks in documents.values()]
         names = [f"{document}.txt" for document in documents]
         await self._rag.ainsert(texts, SEPARATOR, True, ids=list(documents), file_paths=names)
+        for document in documents:
+            status = self._rag.doc_status._data.get(document, {})
+            if "fail" in str(status.get("status")).lower():
+                raise RuntimeError(f"LightRAG did not add {document}: {status.get('error_msg')}")
 
     async def remove(self, document: str) -> None:
         """Remove a document. Raises RuntimeError where LightRAG does not."""
@@ -153,8 +160,9 @@ class Index:
 
     def counts(self) -> dict[str, int]:
         """Return how many chunks and documents there are, and the most memory that this process has had."""
-        n_chunks, n_documents = len(self._rag.text_chunks._data), len(self._rag.doc_status._data)
-        return {"n_chunks": n_chunks, "n_documents": n_documents, "peak_bytes": peak_bytes()}
+        statuses = [str(document.get("status")).lower() for document in self._rag.doc_status._data.values()]
+        n_documents = sum("processed" in status for status in statuses)
+        return {"n_chunks": len(self._rag.text_chunks._data), "n_documents": n_documents, "peak_bytes": peak_bytes()}
 
 
 def peak_bytes() -> int:

@@ -116,11 +116,12 @@ class LightRag:
         log = self.folder / "lightrag.log"
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
-                *(self.python, "-I", PROCESS, self._store, str(self.embedder.dimension)),
+                *(self.python.absolute(), "-I", PROCESS, self._store.absolute(), str(self.embedder.dimension)),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=errors,
                 env=environment_of(KEPT_ENVIRONMENT),
+                cwd=self.folder,  # LightRAG takes settings from a file .env in its folder
                 limit=MAX_LINE_BYTES,
             )
             try:

@@ -41,7 +41,9 @@ class LightRAG:
         for text, document in zip(texts, ids, strict=True):
             if "Mutiny" in text:
                 raise ValueError("no mutiny, please")
-            self.doc_status._data[document] = text
+            assert not Path(".env").exists()
+            status = "failed" if "Fog" in text else "processed"
+            self.doc_status._data[document] = {"status": status, "error_msg": "lost"}
             chunks = text.split(separator)
             replies = await asyncio.gather(*(self.read(chunk) for chunk in chunks))
             for number, (chunk, reply) in enumerate(zip(chunks, replies, strict=True)):
@@ -111,6 +113,8 @@ async def test_a_peer_grows_is_changed_and_asked(
     python: Path, embedder: Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QUIPU_LLM", "openai")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("CHUNK_SIZE=7")
     peer = LightRag(python=python, folder=tmp_path / "work", embedder=embedder, max_chunks=9)
     events: list[Event] = []
     small = await peer.measure({"a.md": TEXTS}, ["Who met Bo Dahl?"], events.append)
@@ -139,6 +143,8 @@ async def test_a_peer_that_fails_says_why(python: Path, embedder: Embedder, tmp_
     peer = LightRag(python=python, folder=tmp_path / "work", embedder=embedder, max_chunks=9)
     with pytest.raises(Unavailable, match="no mutiny, please"):
         await peer.measure({"a.md": ["Mutiny"]}, [])
+    with pytest.raises(Unavailable, match=r"did not add .*: lost"):
+        await peer.measure({"b.md": ["Fog"]}, [])
 
 
 def test_an_installation_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
