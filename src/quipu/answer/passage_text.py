@@ -220,9 +220,12 @@ def prose_share(text: str) -> float:
 
     Indexes, lists of links, names and program code have hardly any. In unspaced scripts punctuation counts, too.
     """
-    n_words = n_stop = 0
-    n_stop += 2 * sum(map(text.count, _CJK_PUNCTUATION))
-    for word in _WORD.findall(text):
+    words = _WORD.findall(text)
+    if text.isascii():
+        n_stop = sum(map(STOP_WORDS.__contains__, map(str.lower, words)))
+        return min(1.0, n_stop / (PROSE_STOP_SHARE * max(1, len(words))))
+    n_words, n_stop = 0, 2 * sum(map(text.count, _CJK_PUNCTUATION))
+    for word in words:
         if is_unspaced(word[0]):
             n_words += len(word)
             n_stop += 2 * len(FUNCTION_CHARACTERS.findall(word))  # a word has about two characters
