@@ -1,10 +1,10 @@
-"""The table of strategies in docs/figures.md."""
+"""The tables of strategies in docs/figures.md and README.md."""
 
 import json
 from typing import Any
 
 from benchmarks.speed.results import FIGURES_PAGE, RESULTS, with_section
-from scripts.retrieval_table import MARKS, section
+from scripts.retrieval_table import MARKS, README, README_STRATEGIES, section, table
 
 
 def _score(strategy: str, dataset: str, recall: float, *, embedder: str = "wordllama", by: str = "local/1") -> Any:
@@ -25,7 +25,9 @@ def test_a_row_a_strategy_and_a_column_a_set_with_the_best_marked() -> None:
     assert lines[-1].startswith("`run`: today, commit abc.")
 
 
-def test_the_page_shows_the_saved_run() -> None:
-    page = FIGURES_PAGE.read_text("utf-8")
+def test_the_pages_show_the_saved_run() -> None:
+    page, readme = FIGURES_PAGE.read_text("utf-8"), README.read_text("utf-8")
     run = json.loads((RESULTS / "retrieval.json").read_text("utf-8"))
     assert with_section(page, section(run), MARKS) == page
+    assert with_section(readme, table(run, README_STRATEGIES), MARKS) == readme
+    assert all(f"| `{name}` |" in readme for name in README_STRATEGIES)
