@@ -160,7 +160,7 @@ async def test_texts_that_another_adds_after_all_have_vectors_get_theirs_too(
                 await process_queue(other._store, other._components.ingest_config, PipelineResult(), ignore_event)
             return n_embedded
 
-        for module in ("hierarchy", "names", "embedding"):
+        for module in ("hierarchy", "names", "derivation"):
             monkeypatch.setattr(f"quipu.derive.{module}.embed_stale", embed_then_publish, raising=False)
         assert (await kb.refresh([name])).is_complete
         monkeypatch.undo()
