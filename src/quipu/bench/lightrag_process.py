@@ -1,9 +1,9 @@
 """LightRAG in a process of its own: does what it is told, one JSON object a line, and measures itself.
 
 The Python of LightRAG's environment runs this file, so it imports nothing of Quipu. An order is `open`, `add`, `remove`
-or `ask`; its result has `ms`, `cpu_ms` (of all threads) and counts. Before it, the process asks for
-what a model would say (`need`). Waiting for that, counting tokens and the traffic are taken off: LightRAG gets them for
-nothing. Chunks are those it is given; everything else is LightRAG's default, but that its log of every step is off.
+or `ask`; its result has `ms`, `cpu_ms` (of all threads) and counts. Before it, the process asks for what a model would
+say (`need`). Waiting for that, counting tokens and the traffic are taken off: LightRAG gets them for nothing. The
+chunks are those of the order; everything else is LightRAG's default, but its log of every step is off.
 """
 
 import asyncio

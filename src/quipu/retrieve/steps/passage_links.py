@@ -123,7 +123,7 @@ async def _find_links(
     document_by_id = {chunk.id: chunk.document_id for chunk in await view.chunks(sorted(confined))}
     n_chunks = len((await view.chunk_vector_rows())[0])
     links = []
-    pairs = [(key, document) for key in ids_by_key for document in ("", *documents_by_key[key])]
+    pairs = [(key, document) for key in ids_by_key for document in ("", *documents_by_key.get(key, ()))]
     for key, document in sorted(pairs):
         ids = [chunk for chunk in ids_by_key[key] if not document or document_by_id.get(chunk) == document]
         targets = frozenset(number_by_id[chunk] for chunk in ids)

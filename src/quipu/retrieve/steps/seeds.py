@@ -218,7 +218,7 @@ def _name_ends(text: str, start: int, end: int) -> tuple[int, ...]:
 def _may_be_name(candidate: _NameCandidate, has_capitals: bool) -> bool:
     key, words = candidate.key, candidate.words
     if " " in key and key.isascii() and key.replace(" ", "").isalnum():
-        return True  # several words
+        return True  # several words: the rule below, without splitting the key again
     forms = name_forms(key)
     if key in STOP_WORDS and len(words) == len(forms):
         return False  # "who" is not a name, "The Who" may be one
