@@ -16,6 +16,20 @@ test("a person can ask after at most 6 requests, none to another host", async ()
   assert.deepEqual(page.problems, []);
 });
 
+/** Seconds of CPU of the main thread for a fixed page of 2,000 paragraphs: how fast this machine is now. */
+async function paragraphs() {
+  const page = await browser.newPage();
+  const used = await mainThread(page);
+  const before = await used();
+  await page.evaluate(() => {
+    for (let n = 0; n < 2_000; n++) document.body.append(Object.assign(document.createElement("p"), { textContent: `Paragraph ${n} has a few words, and the root of its number: ${Math.sqrt(n)}.` }));
+    return document.body.offsetHeight; // which draws it up
+  });
+  const { cpu } = await used();
+  await page.close();
+  return cpu - before.cpu;
+}
+
 /** Open an address with an empty cache; returns seconds of CPU of the main thread and ms until the largest paint. */
 async function load(address, ready) {
   const context = await browser.newContext();
@@ -33,14 +47,17 @@ async function load(address, ready) {
   return { cpu, paint };
 }
 
-test("the start takes at most 0.2 s of the main thread, and its largest paint comes within 1.5 s", async () => {
-  const [runs, bare] = [[], []];
+// Other work on the machine only adds, so the best of five counts, beside the best of five of what never changes.
+test("the start takes 0.2 s of the main thread or 3 times a page of paragraphs, and its largest paint comes within 1.5 s", async () => {
+  const [runs, fixed, bare] = [[], [], []];
   for (let n = 0; n < 5; n++) {
     runs.push(await load(server.address, ".empty"));
-    bare.push((await load(`${server.address}/api/v1/version`, "pre")).paint); // a page of one line, for a machine with much else to do
+    fixed.push(await paragraphs());
+    bare.push((await load(`${server.address}/api/v1/version`, "pre")).paint); // a page of one line
   }
   const best = (times) => Math.min(...times);
-  console.log(`start: ${runs.map(({ cpu, paint }) => `${cpu.toFixed(2)} s of CPU, largest paint ${paint.toFixed(0)} ms`).join("; ")}; one line: ${bare.map((ms) => ms.toFixed(0)).join(", ")} ms`);
-  assert.ok(best(runs.map(({ cpu }) => cpu)) <= 0.2, JSON.stringify(runs)); // less than 0.2 s of work blocks for less
-  assert.ok(best(runs.map(({ paint }) => paint)) <= Math.max(1_500, 5 * best(bare)), JSON.stringify(runs));
+  const seconds = (times) => times.map((time) => time.toFixed(2)).join(", ");
+  console.log(`start: ${seconds(runs.map(({ cpu }) => cpu))} s of CPU; paragraphs: ${seconds(fixed)} s; largest paint ${runs.map(({ paint }) => paint.toFixed(0)).join(", ")} ms; one line: ${bare.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+  assert.ok(best(runs.map(({ cpu }) => cpu)) <= Math.max(0.2, 3 * best(fixed)), JSON.stringify({ runs, fixed }));
+  assert.ok(best(runs.map(({ paint }) => paint)) <= Math.max(1_500, 5 * best(bare)), JSON.stringify({ runs, bare }));
 });
