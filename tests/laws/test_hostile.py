@@ -179,7 +179,7 @@ def page_of_names(n_characters: int) -> str:
 
 @pytest.mark.parametrize(
     ("text_of", "n_megabytes", "max_peak"),  # in megabytes
-    [(line_of_words, 30, 440), (page_of_names, 2.2, 440), (line_of_names, 10, 900)],
+    [(line_of_words, 30, 400), (page_of_names, 2.2, 400), (line_of_names, 10, 900)],
 )
 def test_a_hostile_text_of_megabytes_is_indexed_in_bounded_memory(
     text_of: Callable[[int], str], n_megabytes: float, max_peak: int, tmp_path: Path, laws_scale: int

@@ -158,6 +158,8 @@ class _WordLlama:
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        # This tokenizer does not split at spaces, so its cache would hold whole texts: 60 MB, a fifth of the time.
+        self._tokenizer.model._resize_cache(0)
 
     def token_sums(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return the sum of the token vectors of each text, [n, dimension]."""

@@ -46,7 +46,7 @@ _BRACKET_AT_END = re.compile(r"(?<=\S)\s*[(（\[][^()（）\[\]]*[)）\]]\s*$")
 _SPACE_IN_UNSPACED = re.compile(rf"(?<=[{UNSPACED}]) (?=[{UNSPACED}])")
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def entity_key(name: str) -> str:
     """Return the normal form of a name: names with one key are one entity. "" if the name has no letter or digit.
 
@@ -208,7 +208,7 @@ def _names_at(words: Words, position: int, keys_by_length: Mapping[int, Mapping[
             yield from keys
 
 
-_cached_forms = lru_cache(maxsize=65_536)(name_forms)
+_cached_forms = lru_cache(maxsize=16_384)(name_forms)
 
 
 def capitalised_spans(text: str) -> list[tuple[int, int]]:
@@ -263,7 +263,7 @@ _ROMANISATIONS = tuple(
 )
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def spelling_key(key: str) -> str:
     """Return the spelling key of an entity key; "" for acronyms and numbers, which have only one spelling."""
     spelling = "" if is_acronym(key) else _in_latin(key)

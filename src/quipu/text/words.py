@@ -191,7 +191,7 @@ def _plain_forms(text: str, surfaces: Sequence[str]) -> list[str]:
     return forms
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _analyze(surface: str) -> tuple[str, str, int]:
     """Return the form of a word as written, its term, and its kind."""
     form = surface.lower() if surface.isascii() and surface.isalnum() else _form(surface)
@@ -373,7 +373,7 @@ def content_terms_of(text: str) -> list[str]:
     return content_terms(split_words(text))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def stem(term: str) -> str:
     """Return `term` without its longest known English or Russian ending; at least `MIN_STEM` characters remain.
 

@@ -5,7 +5,7 @@ are picked through an index. So an entity with ten thousand mentions costs what 
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +61,7 @@ class _ValueCounts:
         """Add to the counts and delete those that become zero; return the counts of the `new` owners."""
         owner, value = self._columns
         ordered = sorted((rid, text, n) for (rid, text), n in changes.items() if n)
-        self._add.run(connection, backend, [{owner: rid, value: text, "n": n} for rid, text, n in ordered])
+        self._add.run(connection, backend, ({owner: rid, value: text, "n": n} for rid, text, n in ordered))
         self._delete.run(connection, sorted({rid for rid, _, n in ordered if n < 0}))
         of_new: dict[int, dict[str, int]] = {}
         for (rid, text), n in changes.items():
@@ -137,24 +137,23 @@ def _refold_relations(
     before = _RELATIONS.rows(connection, existing)
     added, forgotten = changes.relation_descriptions, changes.relation_forgotten
     described = _describe(connection, _RELATION, before, added, forgotten) | _describe_new(added, new)
-    degrees, vectors = Counter[int](), VectorChanges()
-    rows, removed = list[dict[str, Any]](), list[int]()
-    touched: list[Row[Any] | NewRelation] = [*before, *new.values()]
-    for row in touched:
-        n_mentions = row.n_mentions + changes.relation_mentions[row.rid]
-        change = (n_mentions > 0) - (row.n_mentions > 0)
-        degrees.update({row.source: change, row.target: change})
-        if not n_mentions:
-            removed.append(row.rid)
-            vectors.moved(VectorSpace.RELATION, row.vector_hash, "")
-            continue
-        words = top_keywords(keywords.get(row.rid, {}))
-        description, described_by = described[row.rid]
-        text = relation_text(words, row.source_key, row.target_key, description)
-        text_hash = vector_hash(VectorSpace.RELATION, text)
-        vectors.moved(VectorSpace.RELATION, row.vector_hash, text_hash)
-        rows.append(
-            {
+    degrees, vectors, removed = Counter[int](), VectorChanges(), list[int]()
+
+    def folded(rows: Iterable[Row[Any] | NewRelation]) -> Iterator[dict[str, Any]]:
+        for row in rows:
+            n_mentions = row.n_mentions + changes.relation_mentions[row.rid]
+            change = (n_mentions > 0) - (row.n_mentions > 0)
+            degrees.update({row.source: change, row.target: change})
+            if not n_mentions:
+                removed.append(row.rid)
+                vectors.moved(VectorSpace.RELATION, row.vector_hash, "")
+                continue
+            words = top_keywords(keywords.get(row.rid, {}))
+            description, described_by = described[row.rid]
+            text = relation_text(words, row.source_key, row.target_key, description)
+            text_hash = vector_hash(VectorSpace.RELATION, text)
+            vectors.moved(VectorSpace.RELATION, row.vector_hash, text_hash)
+            yield {
                 "rid": row.rid,
                 "source": row.source,
                 "target": row.target,
@@ -166,8 +165,8 @@ def _refold_relations(
                 "vector_hash": text_hash,
                 "described_by": described_by,
             }
-        )
-    _write(connection, s.relation, rows, new)
+
+    _write(connection, s.relation, folded(before), folded(new.values()))
     _DELETE_RELATIONS.run(connection, removed)
     return Counter({entity: change for entity, change in degrees.items() if change}), vectors
 
@@ -184,22 +183,21 @@ def _refold_entities(
     before = _ENTITIES.rows(connection, existing)
     added, forgotten = changes.entity_descriptions, changes.entity_forgotten
     described = _describe(connection, _ENTITY, before, added, forgotten) | _describe_new(added, new)
-    folded = FoldChanges([], [], {}, VectorChanges())
-    rows: list[dict[str, Any]] = []
-    touched: list[Row[Any] | NewEntity] = [*before, *new.values()]
-    for row in touched:
-        n_mentions = row.n_mentions + changes.entity_mentions[row.rid]
-        if not n_mentions:
-            folded.gone_keys.append(row.key)
-            folded.gone_rids.append(row.rid)
-            folded.vectors.moved(VectorSpace.ENTITY, row.vector_hash, "")
-            continue
-        name = folded.name_by_rid[row.rid] = display_name(surfaces[row.rid])
-        description, described_by = described[row.rid]
-        text_hash = vector_hash(VectorSpace.ENTITY, entity_text(name, description))
-        folded.vectors.moved(VectorSpace.ENTITY, row.vector_hash, text_hash)
-        rows.append(
-            {
+    fold = FoldChanges([], [], {}, VectorChanges())
+
+    def folded(rows: Iterable[Row[Any] | NewEntity]) -> Iterator[dict[str, Any]]:
+        for row in rows:
+            n_mentions = row.n_mentions + changes.entity_mentions[row.rid]
+            if not n_mentions:
+                fold.gone_keys.append(row.key)
+                fold.gone_rids.append(row.rid)
+                fold.vectors.moved(VectorSpace.ENTITY, row.vector_hash, "")
+                continue
+            name = fold.name_by_rid[row.rid] = display_name(surfaces[row.rid])
+            description, described_by = described[row.rid]
+            text_hash = vector_hash(VectorSpace.ENTITY, entity_text(name, description))
+            fold.vectors.moved(VectorSpace.ENTITY, row.vector_hash, text_hash)
+            yield {
                 "rid": row.rid,
                 "key": row.key,
                 "name": name,
@@ -211,10 +209,10 @@ def _refold_entities(
                 "vector_hash": text_hash,
                 "described_by": described_by,
             }
-        )
-    _write(connection, s.entity, rows, new)
-    _DELETE_ENTITIES.run(connection, folded.gone_rids)
-    return folded
+
+    _write(connection, s.entity, folded(before), folded(new.values()))
+    _DELETE_ENTITIES.run(connection, fold.gone_rids)
+    return fold
 
 
 def _describe(
@@ -242,11 +240,11 @@ def join_or_wait(ordered: Sequence[str]) -> tuple[str, int]:
     return join_descriptions(ordered), s.WAITING if needs_summary(ordered) else s.JOINED
 
 
-def _write(connection: Connection, table: Table, rows: Sequence[dict[str, Any]], new: Collection[int]) -> None:
-    """Insert the rows that are new and update the others."""
-    insert_rows(connection, table, [row for row in rows if row["rid"] in new])
-    changed = [{**row, "row": row["rid"]} for row in rows if row["rid"] not in new]
-    execute_rows(connection, _UPDATES[table.name], changed)
+def _write(
+    connection: Connection, table: Table, changed: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]
+) -> None:
+    execute_rows(connection, _UPDATES[table.name], ({**row, "row": row["rid"]} for row in changed))
+    insert_rows(connection, table, new)
 
 
 def _update_by_rid(table: Table, unchanged: Collection[str]) -> Update:

@@ -44,7 +44,7 @@ class Postings:
     sizes: Ints
     slots: Ints
     counts: Ints
-    positions: Ints
+    positions: npt.NDArray[np.integer[Any]]
 
     @classmethod
     def unpacked(cls, rows: Sequence[Sequence[Any]]) -> "Postings":
@@ -76,14 +76,14 @@ class Postings:
             sizes=postings.sizes,
             slots=postings.slots,
             counts=postings.counts,
-            positions=np.frombuffer(packed, _POSITION).astype(np.int64),
+            positions=np.frombuffer(packed, _POSITION),
         )
 
     def packed(self) -> Iterator[PackedRow]:
         """Yield a row of term, slots, counts and positions for each term."""
         slots = self.slots.astype(_SLOT).tobytes()
         counts = self.counts.astype(_COUNT).tobytes()
-        positions = self.positions.astype(_POSITION).tobytes()
+        positions = np.asarray(self.positions, _POSITION).tobytes()
         ends = np.cumsum(self.sizes)
         position_ends = np.append(0, np.cumsum(self.counts))[ends]
         wide = set(np.repeat(np.arange(len(self.sizes)), self.sizes)[self.counts > _MAX_COUNT].tolist())
@@ -107,7 +107,7 @@ class Postings:
             sizes=np.bincount(rows[is_kept], minlength=len(self.sizes)),
             slots=slots[is_kept],
             counts=self.counts[is_kept],
-            positions=self.positions[np.repeat(is_kept, self.counts)],
+            positions=self.positions if is_kept.all() else self.positions[np.repeat(is_kept, self.counts)],
         )
 
     def joined(self) -> "Postings":

@@ -71,7 +71,7 @@ MAX_NEW = 256  # chunks in a new segment, so that a large commit needs no more m
 _N_REMOVED = "text_gone"  # meta key: how many chunks were removed since the log was last emptied
 _AT_ONCE = 10**12  # more chunks than an index has
 _ERASURE_SHARE = 10  # empty the log when one chunk in so many was removed
-_TERMS_AT_ONCE = 4_096  # of a merge
+_TERMS_AT_ONCE = 2_048  # of a merge
 _AFTER_ALL_TERMS = "\U0010ffff"  # follows all terms: no word has this character
 
 _CHUNK, _LENGTH = np.dtype("<i8"), np.dtype("<u4")

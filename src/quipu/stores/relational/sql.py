@@ -49,7 +49,7 @@ T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
 
 BLOCK = 500
-_ROWS_AT_ONCE = 2_000  # inserted by a statement
+_ROWS_AT_ONCE = 2_000  # given to a statement
 
 _META = "quipu.meta"  # in the notes of a connection: the single values of the index, while nobody else can write
 _WRITE_META = text(
@@ -299,10 +299,9 @@ def driver_rows(result: CursorResult[Any]) -> list[tuple[Any, ...]]:
 
 
 def insert_rows(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:
-    """Insert all rows, if any, with their checksums if the table has them; a batch at a time is in memory."""
-    for batch in blocks(rows, _ROWS_AT_ONCE):
-        checked = [{**row, "checksum": checksum(table, row)} for row in batch] if table in s.CHECKED else batch
-        execute_rows(connection, _insert_into(table), checked)
+    """Insert all rows, if any, with their checksums if the table has them."""
+    checked = ({**row, "checksum": checksum(table, row)} for row in rows) if table in s.CHECKED else rows
+    execute_rows(connection, _insert_into(table), checked)
 
 
 def checksum(table: Table, row: Mapping[str, Any] | RowMapping) -> int:
@@ -316,12 +315,15 @@ def _checked_values(table: Table) -> Callable[[Any], Any]:
     return itemgetter(*s.CHECKED[table])
 
 
-def execute_rows(connection: Connection, statement: Insert | Update | Delete, rows: Sequence[dict[str, Any]]) -> None:
-    """Run `statement` once for each row with the driver's own parameters, in half of SQLAlchemy's time."""
-    if rows:
-        compiled = _compiled(connection.dialect, statement, tuple(rows[0]))
+def execute_rows(connection: Connection, statement: Insert | Update | Delete, rows: Iterable[dict[str, Any]]) -> None:
+    """Run `statement` once for each row with the driver's own parameters, in half of SQLAlchemy's time.
+
+    A batch at a time is in memory.
+    """
+    for batch in blocks(rows, _ROWS_AT_ONCE):
+        compiled = _compiled(connection.dialect, statement, tuple(batch[0]))
         in_order = itemgetter(*compiled.positiontup) if compiled.positiontup else None
-        connection.exec_driver_sql(compiled.string, [in_order(row) for row in rows] if in_order else list(rows))
+        connection.exec_driver_sql(compiled.string, [in_order(row) for row in batch] if in_order else batch)
 
 
 @lru_cache
@@ -344,7 +346,7 @@ class Upsert:
         self._counts = counts
         self._by_backend: dict[type[Backend], Insert] = {}
 
-    def run(self, connection: Connection, backend: Backend, rows: Sequence[dict[str, Any]]) -> None:
+    def run(self, connection: Connection, backend: Backend, rows: Iterable[dict[str, Any]]) -> None:
         """Insert all rows, if any."""
         execute_rows(connection, self._statement(backend), rows)
 

@@ -249,7 +249,7 @@ def _engine(
             "journal_size_limit = 67108864",
             "temp_store = MEMORY",
             "secure_delete = ON",  # what is removed is overwritten, whatever SQLite was built with
-            f"cache_size = {-4_096 if mapped_bytes else -32_768}",  # what is mapped needs none
+            f"cache_size = {-4_096 if mapped_bytes else -8_192}",  # what is mapped needs none
             f"mmap_size = {mapped_bytes}",
             "case_sensitive_like = ON",
         ):
