@@ -15,8 +15,8 @@ from quipu.errors import Corrupt
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import segments
 from quipu.stores.relational.full_text import chunks_with_phrases, key_of
-from quipu.stores.relational.postings import MAX_TERM, Postings, PostingsBuilder, phrase_slots, places
-from quipu.stores.relational.segments import SegmentWriter, posting, segment
+from quipu.stores.relational.postings import MAX_TERM, Postings, PostingsBuilder, phrase_slots, places, posting, segment
+from quipu.stores.relational.segments import SegmentWriter
 from quipu.stores.sqlite.backend import SqliteBackend
 
 _TERMS = st.lists(st.sampled_from(["a", "b", "c", "长", "长城", "long" * 100, "long" * 100 + "er"]), max_size=8)

@@ -12,8 +12,18 @@ import numpy.typing as npt
 from sqlalchemy import Connection, bindparam, func, select
 
 from quipu.stores.relational.filters import allowed_chunks, find_sorted
-from quipu.stores.relational.postings import KEY, SLOT_BYTES, Postings, index_key, phrase_slots, places
-from quipu.stores.relational.segments import ROWS, posting, read_segments, segment
+from quipu.stores.relational.postings import (
+    KEY,
+    ROWS,
+    SLOT_BYTES,
+    Postings,
+    index_key,
+    phrase_slots,
+    places,
+    posting,
+    read_segments,
+    segment,
+)
 from quipu.stores.relational.snapshot import Snapshot, cached_arrays
 from quipu.stores.relational.sql import ByValues, Ints, blocks, driver_rows
 from quipu.text.references import REFERENCE_MARKS

@@ -14,8 +14,8 @@ from quipu.stores.relational import (
     edits,
     fold,
     history,
+    postings,
     repair,
-    segments,
     text_index,
     vector_writes,
 )
@@ -127,7 +127,7 @@ def _replace_full_text_of_backends(connection: Connection) -> None:
     of_sqlite = ("chunk_vocabulary", "capital_vocabulary", "chunk_terms", "chunk_capitals")
     for table in (*of_sqlite, "chunk_length", "chunk_term", "chunk_capital"):
         connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
-    s.metadata.create_all(connection, segments.TABLES)
+    s.metadata.create_all(connection, postings.TABLES)
 
 
 def _add_times_and_history(connection: Connection) -> None:

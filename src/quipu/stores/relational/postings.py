@@ -1,4 +1,4 @@
-"""Postings: which chunks of a segment have each term, how often and at which places, packed for the database.
+"""Postings: which chunks of a segment have each term, how often and at which places, and the tables that keep it.
 
 A segment numbers its chunks from 0; a chunk's number in its segment is its slot. A slot has 16 bits, and a count has 8
 where all counts of the row fit. A position has 16 bits, too: in a chunk of more than 65,536 terms they begin again at
@@ -6,29 +6,96 @@ where all counts of the row fit. A position has 16 bits, too: in a chunk of more
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import sqlalchemy as sa
+from sqlalchemy import bindparam, select
 
 from quipu.errors import Corrupt
-from quipu.stores.relational.sql import Ints
+from quipu.stores.relational import schema as s
+from quipu.stores.relational.sql import ByValues, Ints
+
+# `chunks`: the row number of the chunk in each slot as int64, 0 where it was removed. `lengths`: how many terms each
+# has, as uint32. `n_chunks` and `n_terms` count what is there; `first` and `last` enclose the row numbers.
+segment = sa.Table(
+    "segment",
+    s.metadata,
+    sa.Column("rid", s.INTEGER, primary_key=True),
+    *(sa.Column(name, s.INTEGER, nullable=False) for name in ("n_chunks", "n_terms", "first", "last")),
+    *(sa.Column(name, sa.LargeBinary, nullable=False) for name in ("chunks", "lengths")),
+)
+# The postings of a term in a segment. SQLite reads `positions`, the longest, only where they are asked for.
+posting = sa.Table(
+    "posting",
+    s.metadata,
+    sa.Column("segment", s.INTEGER, primary_key=True),
+    sa.Column("term", s.TEXT, primary_key=True),
+    *(sa.Column(name, sa.LargeBinary, nullable=False) for name in ("slots", "counts", "positions")),
+    sqlite_with_rowid=False,
+)
+TABLES = (segment, posting)
 
 MAX_SLOTS = 1 << 16
 KEY = "^"  # before a key under which a chunk is found beside its terms, and in no term
 MAX_TERM = 255  # characters: the row of a longer term would not fit into a database's index
 
+_CHUNK, _LENGTH = np.dtype("<i8"), np.dtype("<u4")
 _SLOT, _COUNT, _WIDE_COUNT, _POSITION = np.dtype("<u2"), np.dtype("u1"), np.dtype("<u4"), np.dtype("<u2")
 SLOT_BYTES = _SLOT.itemsize
 _MAX_COUNT = 255
 _POSITION_BITS = 16
 _LAST_POSITION = (1 << _POSITION_BITS) - 1
 
+_p = posting.c
+ROW = (_p.term, _p.slots, _p.counts, _p.positions)
+ROWS = ByValues(select(*ROW).where(_p.segment == bindparam("of")), _p.term)  # the whole rows of terms of a segment
+
 Mask = npt.NDArray[np.bool_]
 PackedRow = tuple[str, bytes, bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TextSegment:
+    """Some chunks, by slot: their row numbers, 0 for a removed one, and their lengths in terms, both [n_slots]."""
+
+    rid: int
+    chunks: Ints
+    lengths: Ints
+
+    @property
+    def is_there(self) -> Mask:
+        """Whether the chunk in each slot is still there, [n_slots]."""
+        return self.chunks > 0
+
+    def row(self) -> dict[str, Any]:
+        """Return the segment as a row of its table."""
+        present = self.chunks[self.is_there]
+        return {
+            "rid": self.rid,
+            "n_chunks": len(present),
+            "n_terms": int(self.lengths[self.is_there].sum()),
+            "first": int(present.min()) if len(present) else 0,
+            "last": int(present.max()) if len(present) else 0,
+            "chunks": self.chunks.astype(_CHUNK).tobytes(),
+            "lengths": self.lengths.astype(_LENGTH).tobytes(),
+        }
+
+
+def read_segments(rows: Iterable[Any]) -> list[TextSegment]:
+    """Return the segments of rows with `rid`, `chunks` and `lengths`."""
+    return [
+        TextSegment(
+            rid=row.rid,
+            chunks=np.frombuffer(row.chunks, _CHUNK).astype(np.int64),
+            lengths=np.frombuffer(row.lengths, _LENGTH).astype(np.int64),
+        )
+        for row in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,4 +1,4 @@
-"""Segments: the tables of full text, and how commits keep them up to date.
+"""Segments of full text: how commits keep its postings up to date.
 
 A commit writes the postings of its new chunks as one segment, whose rows stand next to each other in the database. So
 the bytes that it writes do not depend on the size of the index. When FANOUT segments are about equally large, they and
@@ -9,29 +9,32 @@ is nowhere in full text. Source: P. O'Neil et al., The Log-Structured Merge-Tree
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 from sqlalchemy import Connection, bindparam, func, select
 
 from quipu.stores.relational import schema as s
 from quipu.stores.relational.postings import (
     KEY,
     MAX_SLOTS,
+    ROW,
+    ROWS,
     SLOT_BYTES,
+    TABLES,
     PackedRow,
     Postings,
     PostingsBuilder,
+    TextSegment,
     index_key,
+    posting,
+    read_segments,
+    segment,
 )
 from quipu.stores.relational.sql import (
     Backend,
     ByValues,
-    Ints,
     Transaction,
     blocks,
     driver_rows,
@@ -44,26 +47,6 @@ from quipu.stores.relational.sql import (
 )
 from quipu.text.formatting import format_count
 
-# `chunks`: the row number of the chunk in each slot as int64, 0 where it was removed. `lengths`: how many terms each
-# has, as uint32. `n_chunks` and `n_terms` count what is there; `first` and `last` enclose the row numbers.
-segment = sa.Table(
-    "segment",
-    s.metadata,
-    sa.Column("rid", s.INTEGER, primary_key=True),
-    *(sa.Column(name, s.INTEGER, nullable=False) for name in ("n_chunks", "n_terms", "first", "last")),
-    *(sa.Column(name, sa.LargeBinary, nullable=False) for name in ("chunks", "lengths")),
-)
-# The postings of a term in a segment. SQLite reads `positions`, the longest, only where they are asked for.
-posting = sa.Table(
-    "posting",
-    s.metadata,
-    sa.Column("segment", s.INTEGER, primary_key=True),
-    sa.Column("term", s.TEXT, primary_key=True),
-    *(sa.Column(name, sa.LargeBinary, nullable=False) for name in ("slots", "counts", "positions")),
-    sqlite_with_rowid=False,
-)
-TABLES = (segment, posting)
-
 FANOUT = 16
 MAX_MERGED = 4_096  # chunks: larger segments are not merged any more
 _MAX_TOGETHER = 4 * MAX_MERGED  # chunks that one merge reads, so that no commit takes long
@@ -74,62 +57,19 @@ _ERASURE_SHARE = 10  # empty the log when one chunk in so many was removed
 _TERMS_AT_ONCE = 2_048  # of a merge
 _AFTER_ALL_TERMS = "\U0010ffff"  # follows all terms: no word has this character
 
-_CHUNK, _LENGTH = np.dtype("<i8"), np.dtype("<u4")
-
 _g, _p = segment.c, posting.c
 _SIZES = select(_g.rid, _g.n_chunks).order_by(_g.rid)
 _SEGMENTS = ByValues(select(segment), _g.rid)
 _AROUND = select(segment).where(_g.last >= bindparam("low"), _g.first <= bindparam("high")).order_by(_g.rid)
 _DELETE_SEGMENTS = ByValues(segment.delete(), _g.rid)
-_ROW = (_p.term, _p.slots, _p.counts, _p.positions)
-ROWS = ByValues(select(*_ROW).where(_p.segment == bindparam("of")), _p.term)  # the whole rows of terms of a segment
 _DELETE_ROWS = ByValues(posting.delete().where(_p.segment == bindparam("of")), _p.term)
 _SET_ROW = posting.update().where(_p.segment == bindparam("of"), _p.term == bindparam("key"))
 _SET_ROW = _SET_ROW.values(slots=bindparam("new_slots"), counts=bindparam("new_counts"), positions=bindparam("places"))
 _NEXT_TERM = select(_p.term).where(_p.segment == bindparam("of"), _p.term > bindparam("after")).order_by(_p.term)
 _LAST_TERM_OF_BLOCK = _NEXT_TERM.offset(_TERMS_AT_ONCE - 1).limit(1)
 _in_block = (_p.segment == bindparam("of")) & (_p.term > bindparam("after")) & (_p.term <= bindparam("last"))
-_BLOCK = select(*_ROW).where(_in_block)
+_BLOCK = select(*ROW).where(_in_block)
 _DELETE_BLOCK = posting.delete().where(_in_block)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TextSegment:
-    """Some chunks, by slot: their row numbers, 0 for a removed one, and their lengths in terms, both [n_slots]."""
-
-    rid: int
-    chunks: Ints
-    lengths: Ints
-
-    @property
-    def is_there(self) -> "np.ndarray[Any, np.dtype[np.bool_]]":
-        """Whether the chunk in each slot is still there, [n_slots]."""
-        return self.chunks > 0
-
-    def row(self) -> dict[str, Any]:
-        """Return the segment as a row of its table."""
-        present = self.chunks[self.is_there]
-        return {
-            "rid": self.rid,
-            "n_chunks": len(present),
-            "n_terms": int(self.lengths[self.is_there].sum()),
-            "first": int(present.min()) if len(present) else 0,
-            "last": int(present.max()) if len(present) else 0,
-            "chunks": self.chunks.astype(_CHUNK).tobytes(),
-            "lengths": self.lengths.astype(_LENGTH).tobytes(),
-        }
-
-
-def read_segments(rows: Iterable[Any]) -> list[TextSegment]:
-    """Return the segments of rows with `rid`, `chunks` and `lengths`."""
-    return [
-        TextSegment(
-            rid=row.rid,
-            chunks=np.frombuffer(row.chunks, _CHUNK).astype(np.int64),
-            lengths=np.frombuffer(row.lengths, _LENGTH).astype(np.int64),
-        )
-        for row in rows
-    ]
 
 
 def read_all(connection: Connection) -> Iterator[TextSegment]:
@@ -304,12 +244,11 @@ def _merge(connection: Connection, rids: Sequence[int]) -> None:
 
 
 def _insert(connection: Connection, rid: int, rows: Iterable[PackedRow]) -> None:
-    for some in blocks(rows, _TERMS_AT_ONCE):
-        named = [
-            {"segment": rid, "term": term, "slots": slots, "counts": counts, "positions": positions}
-            for term, slots, counts, positions in some
-        ]
-        insert_rows(connection, posting, named)
+    named = (
+        {"segment": rid, "term": term, "slots": slots, "counts": counts, "positions": positions}
+        for term, slots, counts, positions in rows
+    )
+    insert_rows(connection, posting, named)
 
 
 def _delete(connection: Connection, rids: Sequence[int]) -> None:

@@ -13,14 +13,14 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Table, TableClaus
 from sqlalchemy import column as sql_column
 from sqlalchemy.ext.compiler import compiles
 
-from quipu.errors import Corrupt
+from quipu.errors import Corrupt, Mismatch
 from quipu.model.cluster import Cluster, Hierarchy
 from quipu.model.graph import Chunk
 from quipu.model.query import Filter
 from quipu.ports.derivation_view import DerivationCounts, EntityTypes
 from quipu.ports.store import VectorSpace
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.sql import Backend, ByValues, Ints, as_texts, checksum, from_texts
+from quipu.stores.relational.sql import Backend, ByValues, Ints, as_texts, checksum, from_texts, read_meta
 from quipu.text.names import NameStarts, anchor
 from quipu.text.words import Analyzer
 
@@ -338,3 +338,13 @@ class BloomFilter:
 
 def _positions(anchors: Iterable[str], n_bits: int) -> npt.NDArray[np.int64]:
     return np.fromiter(map(hash, anchors), dtype=np.int64) & (n_bits - 1)
+
+
+def check_tokenizer(connection: Connection, tokenizer: str) -> None:
+    """Raise Mismatch if full text was built with another tokenizer."""
+    index_tokenizer = read_meta(connection, "tokenizer")
+    if index_tokenizer != tokenizer:
+        raise Mismatch(
+            f"Full text was built with the tokenizer {index_tokenizer!r}, but {tokenizer!r} is set.",
+            remedy="Run `quipu refresh --rebuild`, or set the earlier tokenizer again.",
+        )

@@ -32,7 +32,6 @@ from quipu.stores.relational import (
     replies,
     segments,
     summaries,
-    text_index,
     vector_writes,
     vectors,
     verify,
@@ -42,7 +41,7 @@ from quipu.stores.relational.conversations import RelationalConversations
 from quipu.stores.relational.edits import RelationalEdits
 from quipu.stores.relational.history import RelationalHistory
 from quipu.stores.relational.migrations import SCHEMA, migrate
-from quipu.stores.relational.snapshot import BloomFilter, Snapshot, SnapshotCache, SnapshotCaches
+from quipu.stores.relational.snapshot import BloomFilter, Snapshot, SnapshotCache, SnapshotCaches, check_tokenizer
 from quipu.stores.relational.sql import (
     Backend,
     finish_in_thread,
@@ -116,7 +115,7 @@ class RelationalStore:
                 await self._read(lambda connection: _explain_failed_migration(connection, cause))
                 raise
         if not any_tokenizer:
-            await self._read(lambda connection: text_index.check_tokenizer(connection, self._analyzer.identity))
+            await self._read(lambda connection: check_tokenizer(connection, self._analyzer.identity))
 
     async def exists(self) -> bool:
         """Return whether there is an index in the database, of any version."""
@@ -214,8 +213,8 @@ class RelationalStore:
         return await self._read(lambda connection: vectors.stale_texts(connection, model, limit))
 
     async def set_embedder(self, identity: str, dimension: int) -> None:
-        if not await self._read(lambda connection: vector_writes.has_model(connection, identity, dimension)):
-            await self._write(lambda connection: vector_writes.take_model(connection, identity, dimension))
+        if not await self._read(lambda connection: vectors.has_model(connection, identity, dimension)):
+            await self._write(lambda connection: vectors.take_model(connection, identity, dimension))
         self._embedder = identity, dimension
 
     @asynccontextmanager
@@ -265,9 +264,9 @@ class RelationalStore:
     def _commit(self, connection: Connection, delta: Delta, at: datetime) -> CommitResult:
         if delta.publish or delta.remove or delta.remove_claimed or delta.edits or delta.undo or delta.moved:
             # Another process may have rebuilt full text with another tokenizer.
-            text_index.check_tokenizer(connection, self._analyzer.identity)
+            check_tokenizer(connection, self._analyzer.identity)
         if self._embedder and (delta.publish or delta.enqueue):
-            vector_writes.take_model(connection, *self._embedder)
+            vectors.take_model(connection, *self._embedder)
         snapshot = replace(self._unfiltered(connection), keeps_history=self._keeps_history)
         return commit.apply(snapshot, self._bloom, delta, at)
 

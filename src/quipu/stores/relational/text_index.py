@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select
 
-from quipu.errors import Mismatch
 from quipu.model.document import searched_title
 from quipu.model.graph import chunk_text
 from quipu.ports.store import VectorSpace
@@ -31,7 +30,6 @@ from quipu.stores.relational.sql import (
     execute_rows,
     insert_rows,
     next_rid,
-    read_meta,
     write_meta,
 )
 from quipu.stores.relational.vector_writes import VectorChanges, vector_hash
@@ -96,16 +94,6 @@ def update(
     _index(connection, analyzer, [after for _, after in changes.reworded])
     _link_new_names(connection, _update_names(connection, bloom, name_uses))
     _index(connection, analyzer, changes.added, bloom)
-
-
-def check_tokenizer(connection: Connection, tokenizer: str) -> None:
-    """Raise Mismatch if full text was built with another tokenizer."""
-    index_tokenizer = read_meta(connection, "tokenizer")
-    if index_tokenizer != tokenizer:
-        raise Mismatch(
-            f"Full text was built with the tokenizer {index_tokenizer!r}, but {tokenizer!r} is set.",
-            remedy="Run `quipu refresh --rebuild`, or set the earlier tokenizer again.",
-        )
 
 
 def rebuild(connection: Connection, analyzer: Analyzer, bloom: BloomFilter) -> None:

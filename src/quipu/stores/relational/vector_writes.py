@@ -144,38 +144,11 @@ def n_waiting(connection: Connection, space: VectorSpace) -> int:
     return connection.scalar(_N_QUEUED, {"space": space}) or 0
 
 
-def live_model(connection: Connection) -> tuple[str, int] | None:
-    """Return identity and dimension of the model whose vectors are searched, None if there is none yet."""
-    live = connection.execute(select(s.model).where(_m.state == "live")).first()
-    return (live.identity, live.dimension) if live else None
-
-
-def has_model(connection: Connection, identity: str, dimension: int) -> bool:
-    """Say whether this model is live; False if the index is empty or has no model yet.
-
-    Raises Mismatch if another model is live.
-    """
-    live = live_model(connection)
-    if live == (identity, dimension):
-        return True
-    if live is None or _is_empty(connection):
-        return False
-    raise Mismatch(
-        f"The index holds vectors of {live[0]} ({live[1]} numbers each), but the embedder is {identity} ({dimension}).",
-        remedy="Run `quipu reembed` to compute new vectors, or set the earlier embedder again.",
-    )
-
-
-def take_model(connection: Connection, identity: str, dimension: int) -> None:
-    """Make this model live if the index is empty or has no model yet; raise Mismatch if another model is live."""
-    if not has_model(connection, identity, dimension):
-        for model in connection.execute(_MODELS).scalars().all():
-            _drop_model(connection, model)
-        begin_model(connection, identity, dimension, "live")
-
-
-def _is_empty(connection: Connection) -> bool:
-    return not any(connection.execute(select(table.c.rid).limit(1)).first() for table in (s.document, s.job, s.vector))
+def replace_models(connection: Connection, identity: str, dimension: int) -> None:
+    """Drop all models with their vectors, and make this one live."""
+    for model in connection.execute(_MODELS).scalars().all():
+        _drop_model(connection, model)
+    begin_model(connection, identity, dimension, "live")
 
 
 def begin_model(connection: Connection, identity: str, dimension: int, state: str) -> None:

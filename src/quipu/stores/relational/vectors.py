@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Select, bindparam, func, select
 
+from quipu.errors import Mismatch
 from quipu.model.graph import chunk_text, entity_text, relation_text
 from quipu.model.ids import relation_id, sentence_id
 from quipu.ports.store import VectorBlock, VectorSpace
@@ -40,7 +41,7 @@ from quipu.stores.relational.sql import (
     texts_from_json,
 )
 from quipu.stores.relational.text_index import chunk_words
-from quipu.stores.relational.vector_writes import LIVE, OWNERS, vector_hash
+from quipu.stores.relational.vector_writes import LIVE, OWNERS, replace_models, vector_hash
 
 # Nearly all vectors are of the live model: "+ 0" keeps the planner from starting with them.
 _is_live = (s.vector.c.model + 0) == LIVE
@@ -147,6 +148,38 @@ _WITHOUT_VECTOR = (
     .order_by(s.vector_todo.c.text_hash)
     .limit(bindparam("limit"))
 )
+
+
+def live_model(connection: Connection) -> tuple[str, int] | None:
+    """Return identity and dimension of the model whose vectors are searched, None if there is none yet."""
+    live = connection.execute(select(s.model).where(s.model.c.state == "live")).first()
+    return (live.identity, live.dimension) if live else None
+
+
+def has_model(connection: Connection, identity: str, dimension: int) -> bool:
+    """Say whether this model is live; False if the index is empty or has no model yet.
+
+    Raises Mismatch if another model is live.
+    """
+    live = live_model(connection)
+    if live == (identity, dimension):
+        return True
+    if live is None or _is_empty(connection):
+        return False
+    raise Mismatch(
+        f"The index holds vectors of {live[0]} ({live[1]} numbers each), but the embedder is {identity} ({dimension}).",
+        remedy="Run `quipu reembed` to compute new vectors, or set the earlier embedder again.",
+    )
+
+
+def take_model(connection: Connection, identity: str, dimension: int) -> None:
+    """Make this model live if the index is empty or has no model yet; raise Mismatch if another model is live."""
+    if not has_model(connection, identity, dimension):
+        replace_models(connection, identity, dimension)
+
+
+def _is_empty(connection: Connection) -> bool:
+    return not any(connection.execute(select(table.c.rid).limit(1)).first() for table in (s.document, s.job, s.vector))
 
 
 def vectors(snapshot: Snapshot, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:

@@ -28,7 +28,7 @@ from quipu.model.evidence import Scored
 from quipu.model.graph import IndexCounts
 from quipu.ports.derivation_view import ChangeSet, DerivationCounts, NodeKind
 from quipu.ports.store import CountName, Mention, VectorSpace
-from quipu.stores.relational import change_log, dump, filters, full_text, mentions, replies, summaries, vector_writes
+from quipu.stores.relational import change_log, dump, filters, full_text, mentions, replies, summaries
 from quipu.stores.relational import chunks as chunk_reads
 from quipu.stores.relational import clusters as cluster_reads
 from quipu.stores.relational import entities as entity_reads
@@ -83,7 +83,7 @@ _NUMBERS: Mapping[CountName, Sequence[Select[Any]]] = {
 _COUNTS: Mapping[CountName, Callable[[Snapshot], Any]] = {
     "jobs": _n_by_value(s.job.c.status),
     "extractors": _n_by_value(func.substr(s.document.c.content_hash, EXTRACTOR_NAME_OFFSET + 1).label("reader")),
-    "embedder": lambda snapshot: vector_writes.live_model(snapshot.connection),
+    "embedder": lambda snapshot: vector_reads.live_model(snapshot.connection),
     "schema": lambda snapshot: read_number(snapshot.connection, "schema"),
     "database_bytes": lambda snapshot: snapshot.backend.n_bytes(snapshot.connection),
 }
