@@ -166,7 +166,7 @@ def _refold_relations(
                 "described_by": described_by,
             }
 
-    _write(connection, s.relation, folded(before), folded(new.values()))
+    _write(connection, s.relation, folded(new.values()), folded(before))
     _DELETE_RELATIONS.run(connection, removed)
     return Counter({entity: change for entity, change in degrees.items() if change}), vectors
 
@@ -210,7 +210,7 @@ def _refold_entities(
                 "described_by": described_by,
             }
 
-    _write(connection, s.entity, folded(before), folded(new.values()))
+    _write(connection, s.entity, folded(new.values()), folded(before))
     _DELETE_ENTITIES.run(connection, fold.gone_rids)
     return fold
 
@@ -241,10 +241,10 @@ def join_or_wait(ordered: Sequence[str]) -> tuple[str, int]:
 
 
 def _write(
-    connection: Connection, table: Table, changed: Iterable[dict[str, Any]], new: Iterable[dict[str, Any]]
+    connection: Connection, table: Table, new: Iterable[dict[str, Any]], changed: Iterable[dict[str, Any]]
 ) -> None:
-    execute_rows(connection, _UPDATES[table.name], ({**row, "row": row["rid"]} for row in changed))
     insert_rows(connection, table, new)
+    execute_rows(connection, _UPDATES[table.name], ({**row, "row": row["rid"]} for row in changed))
 
 
 def _update_by_rid(table: Table, unchanged: Collection[str]) -> Update:
