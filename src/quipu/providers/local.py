@@ -158,7 +158,7 @@ class _WordLlama:
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        # This tokenizer does not split at spaces, so its cache would hold whole texts: 60 MB, a fifth of the time.
+        # Its cache would hold whole texts, as it does not split at spaces: 60 MB, and a fifth of the time.
         self._tokenizer.model._resize_cache(0)
 
     def token_sums(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:

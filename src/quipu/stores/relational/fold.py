@@ -140,6 +140,7 @@ def _refold_relations(
     degrees, vectors, removed = Counter[int](), VectorChanges(), list[int]()
 
     def folded(rows: Iterable[Row[Any] | NewRelation]) -> Iterator[dict[str, Any]]:
+        """Yield the updated rows; note the degrees, the texts and the relations without mentions."""
         for row in rows:
             n_mentions = row.n_mentions + changes.relation_mentions[row.rid]
             change = (n_mentions > 0) - (row.n_mentions > 0)
@@ -150,8 +151,9 @@ def _refold_relations(
                 continue
             words = top_keywords(keywords.get(row.rid, {}))
             description, described_by = described[row.rid]
-            text = relation_text(words, row.source_key, row.target_key, description)
-            text_hash = vector_hash(VectorSpace.RELATION, text)
+            text_hash = vector_hash(
+                VectorSpace.RELATION, relation_text(words, row.source_key, row.target_key, description)
+            )
             vectors.moved(VectorSpace.RELATION, row.vector_hash, text_hash)
             yield {
                 "rid": row.rid,
@@ -186,6 +188,7 @@ def _refold_entities(
     fold = FoldChanges([], [], {}, VectorChanges())
 
     def folded(rows: Iterable[Row[Any] | NewEntity]) -> Iterator[dict[str, Any]]:
+        """Yield the updated rows; note the names, the texts and the entities without mentions."""
         for row in rows:
             n_mentions = row.n_mentions + changes.entity_mentions[row.rid]
             if not n_mentions:

@@ -7,7 +7,7 @@ where all counts of the row fit. A position has 16 bits, too: in a chunk of more
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -103,8 +103,8 @@ class Postings:
     """The posting lists of terms, one after the other, in one array for each column.
 
     `sizes` [n_terms] counts the postings of each term. `slots` [n_postings] rise within a term. `counts` [n_postings]
-    is how often the term is in the chunk, 0 for keys, which have no positions. `positions`
-    [sum of counts] are those of each posting in turn.
+    is how often the term is in the chunk, 0 for keys, which have no positions. `positions` [sum of counts] are those of
+    each posting in turn, as uint16 where they come from the database.
     """
 
     terms: Sequence[str]
@@ -128,8 +128,13 @@ class Postings:
         else:
             counts = np.concatenate([_unpacked_counts(row[0], row[2], len(row[1]) // SLOT_BYTES) for row in rows])
         slots = np.frombuffer(b"".join(row[1] for row in rows), _SLOT).astype(np.int64)
-        terms = [row[0] for row in rows]
-        return cls(terms=terms, sizes=sizes, slots=slots, counts=counts, positions=np.empty(0, dtype=np.int64))
+        return cls(
+            terms=[row[0] for row in rows],
+            sizes=sizes,
+            slots=slots,
+            counts=counts,
+            positions=np.empty(0, dtype=np.int64),
+        )
 
     @classmethod
     def unpacked_whole(cls, rows: Sequence[PackedRow]) -> "Postings":
@@ -138,13 +143,7 @@ class Postings:
         packed = b"".join(row[3] for row in rows)
         if len(packed) != _POSITION.itemsize * postings.counts.sum():
             raise _damaged(rows[0][0])
-        return cls(
-            terms=postings.terms,
-            sizes=postings.sizes,
-            slots=postings.slots,
-            counts=postings.counts,
-            positions=np.frombuffer(packed, _POSITION),
-        )
+        return replace(postings, positions=np.frombuffer(packed, _POSITION))
 
     def packed(self) -> Iterator[PackedRow]:
         """Yield a row of term, slots, counts and positions for each term."""

@@ -318,7 +318,7 @@ def _checked_values(table: Table) -> Callable[[Any], Any]:
 def execute_rows(connection: Connection, statement: Insert | Update | Delete, rows: Iterable[dict[str, Any]]) -> None:
     """Run `statement` once for each row with the driver's own parameters, in half of SQLAlchemy's time.
 
-    A batch at a time is in memory.
+    Only one batch of rows is in memory at a time.
     """
     for batch in blocks(rows, _ROWS_AT_ONCE):
         compiled = _compiled(connection.dialect, statement, tuple(batch[0]))
