@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, settings
 from quipu.errors import Unavailable
 from quipu.testing import postgres_server
 from quipu.testing.postgres_server import PostgresServer
+from quipu.testing.server import ServerHandle
+from quipu.testing.server import serving as serving_models
 from tests.postgres import PostgresIndexes
 
 
@@ -70,3 +72,10 @@ def postgres(all_postgres_indexes: PostgresIndexes) -> PostgresIndexes:
     """Indexes in PostgreSQL, all of them empty."""
     all_postgres_indexes.empty()
     return all_postgres_indexes
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[ServerHandle]:
+    """A server of scripted models, a process of its own; each test tells it what to do, and to forget what was."""
+    with serving_models() as running:
+        yield running

@@ -1,6 +1,6 @@
 """What the laws with models share: one scripted server, a process of its own, and how those who meet wait."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -10,16 +10,7 @@ from quipu.engine import ingestion, refresh
 from quipu.engine.components import Models
 from quipu.ports.store import Store
 from quipu.testing.postgres_server import PostgresServer
-from quipu.testing.server import serving
-from quipu.testing.server.process import ServerHandle
 from tests.laws.world import DATABASE_VARIABLE
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[ServerHandle]:
-    """A running server; each test tells it what to do and to forget what was before."""
-    with serving() as running:
-        yield running
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

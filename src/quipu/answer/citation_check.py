@@ -70,7 +70,7 @@ def check_citations(text: str, answer_input: AnswerInput) -> CheckedStatements:
         for number, sources in cited.items()
         if all(languages_differ(text, passage.chunk.text) for passage in sources)
     }
-    content_by_number = {number: _content_of_passages(sources) for number, sources in cited.items()}
+    content_by_number = {number: reduce(or_, map(content_of_passage, sources)) for number, sources in cited.items()}
     quotable = {number: quotable_sentences(sources) for number, sources in cited.items()}
     statements: list[Statement] = []
     n_translated = 0
@@ -186,10 +186,6 @@ def content_of_passage(passage: Passage) -> TextContent:
     """Return the parts of a passage that are compared, including its title, headings and table header."""
     chunk = passage.chunk
     return content_of("\n".join((chunk.title, *chunk.headings, chunk.header, chunk.text)))
-
-
-def _content_of_passages(passages: Sequence[Passage]) -> TextContent:
-    return reduce(or_, map(content_of_passage, passages))
 
 
 def is_supported(statement: str, cited: TextContent, *, is_translated: bool) -> bool:

@@ -71,7 +71,7 @@ def _spans(chunk: Chunk) -> list[_SentenceSpan]:
         first, last = bisect_left(starts, start), bisect_left(starts, end)
         if first == last or _HEADING.match(chunk.text, start) or chunk.text[start:end] in headings:
             continue
-        if spans and _is_short(spans[-1]) and "\n" not in chunk.text[spans[-1].end : start]:
+        if spans and len(spans[-1].words) < MIN_QUOTE_WORDS and "\n" not in chunk.text[spans[-1].end : start]:
             short = spans.pop()
             spans.append(_SentenceSpan(short.start, end, short.first, words[short.first : last]))
         else:
@@ -97,10 +97,6 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     if trimmed := piece.strip():
         first = start + piece.index(trimmed)
         yield first, first + len(trimmed)
-
-
-def _is_short(span: _SentenceSpan) -> bool:
-    return len(span.words) < MIN_QUOTE_WORDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

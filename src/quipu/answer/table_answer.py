@@ -160,12 +160,8 @@ def _total_rows(table: CellTable, named: Collection[str] = ()) -> list[int]:
     return [
         row
         for row, cells in enumerate(table.rows)
-        if any(_is_total(cells[column]) and cells[column] not in named for column in texts)
+        if any(_TOTAL.fullmatch(cells[column].strip(" :.")) and cells[column] not in named for column in texts)
     ]
-
-
-def _is_total(cell: str) -> bool:
-    return _TOTAL.fullmatch(cell.strip(" :.")) is not None
 
 
 def _is_flat(table: CellTable, totals: Sequence[int]) -> bool:

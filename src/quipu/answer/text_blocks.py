@@ -92,7 +92,8 @@ _SECTION_NUMBER = re.compile(r"\d+(?:\.\d+)+\.?\s+[^\W\d_]")
 _STARTS_OTHER = (_ITEM, FENCE, _HASH_HEADING, ASKED)  # a paragraph ends before a line that begins so
 _DIAGRAM_LANGUAGES = frozenset(("mermaid", "plantuml", "dot", "graphviz"))
 _TEMPLATE = re.compile(
-    r"\s*(?:\{%|\{\{|<!--|:\w+:(?:\s|$)|---\s*$|\.\. (?:_|toctree|contents|image|figure|include|raw|currentmodule|meta"
+    r"\s*(?:\{%|\{\{|<!--|\[[^\]\n^][^\]\n]*\]:[ \t]*\S+(?:[ \t]+[\"'(][^\n]*)?(?:\n|\Z)"
+    r"|:\w+:(?:\s|$)|---\s*$|\.\. (?:_|toctree|contents|image|figure|include|raw|currentmodule|meta"
     r"|code-block|sourcecode|version\w+|deprecated))"
 )
 

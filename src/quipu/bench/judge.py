@@ -81,7 +81,8 @@ class Judge:
             if Judgement.RAGAS in self.kinds:
                 figures |= await self._ragas(question, answer)
             if Judgement.GRADES in self.kinds:
-                grades = await self._ask(prompt.GRADES, [], _question_and(question, answer), read_grades) or {}
+                texts = [("Question", question.text), ("Answer", answer.text)]
+                grades = await self._ask(prompt.GRADES, [], texts, read_grades) or {}
                 figures |= {f"{name} grade": grade for name, grade in grades.items()}
         if Judgement.PAIRS in self.kinds and rival is not None:
             figures |= await self._wins(question, answer, rival)
@@ -177,10 +178,6 @@ def _request(messages: tuple[Message, ...], attempt: int) -> ChatRequest:
         lifetime=ReplyLifetime.REVISION,  # it quotes the documents
         subject=prompt.TITLE,
     )
-
-
-def _question_and(question: GoldQuestion, answer: Answer) -> list[TitledText]:
-    return [("Question", question.text), ("Answer", answer.text)]
 
 
 def context_precision(useful: Iterable[int], n_passages: int) -> float:

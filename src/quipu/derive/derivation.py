@@ -136,8 +136,8 @@ async def embed_stale(
     If the embedder fails or the task is cancelled, the vectors computed by then are committed first. `on_embedded`
     receives the number of vectors in each commit. Raises Unavailable if a vector has the wrong shape.
     """
-    n_done = 0
-    while text_by_hash := await store.texts_without_vector(embedder.identity, TEXTS_PER_COMMIT):
+    n_done, is_full = 0, True
+    while is_full and (text_by_hash := await store.texts_without_vector(embedder.identity, TEXTS_PER_COMMIT)):
         # Texts of similar length go together, because models pad a batch to its longest text.
         ordered = sorted(text_by_hash.items(), key=lambda pair: (len(pair[1]), pair[0]))
         is_full = len(ordered) == TEXTS_PER_COMMIT  # then this may not be the last batch

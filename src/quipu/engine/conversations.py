@@ -77,7 +77,9 @@ class Conversations:
                     documents = piece.documents if piece.stage == "generate" else documents
                     yield piece
                 elif query.filter.as_of:  # it may hold words that are in the history alone
-                    yield await self._save(question, conversation, _of_no_revision(piece.answer), None, history)
+                    # Its text is saved only if nothing was ever removed or replaced.
+                    outdated = replace(piece.answer, trace=replace(piece.answer.trace, revision=-1))
+                    yield await self._save(question, conversation, outdated, None, history)
                 else:
                     yield await self._save(question, conversation, piece.answer, documents, history)
 
@@ -167,11 +169,6 @@ class Conversations:
         if last.answer is None:
             answer = replace(answer, notes=(*answer.notes, ANSWER_GONE))
         return AnswerPiece(answer=answer, conversation=saved.conversation.id, number=last.number)
-
-
-def _of_no_revision(answer: Answer) -> Answer:
-    """Return an answer whose text is saved only if nothing was ever removed or replaced."""
-    return replace(answer, trace=replace(answer.trace, revision=-1))
 
 
 def recent_exchanges(exchanges: Sequence[SavedExchange], max_tokens: int, tokenizer: Tokenizer) -> list[SavedExchange]:

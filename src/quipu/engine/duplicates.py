@@ -68,7 +68,7 @@ class DuplicateFinder:
             possible = (
                 (pair, likeness)
                 for pair, likeness in likenesses
-                if not apart or _ordered(key_of[pair[0]], key_of[pair[1]]) not in apart
+                if not apart or tuple(sorted(map(key_of.__getitem__, pair))) not in apart
             )
             candidates = await asyncio.to_thread(list, islice(possible, _N_WEIGHED * k))
         pairs: list[DuplicatePair] = []
@@ -102,10 +102,6 @@ class DuplicateFinder:
             names.revision, names.history_nonce = view.revision, nonce
         self._names = names
         return names
-
-
-def _ordered(first: str, second: str) -> tuple[str, str]:
-    return (first, second) if first < second else (second, first)
 
 
 async def _stated_aliases(view: ReadView, index: DuplicateIndex, keys: Mapping[int, str]) -> set[Pair]:

@@ -152,7 +152,7 @@ async def work_until_finished(
             with span("quipu.read"):
                 await process_queue(store, ingest_config, work, on_event)
                 annotate(n_chunks=work.n_chunks, n_extracted=work.n_extracted)
-        if work.stopped is not None:
+        if work.stopped is not None or work.status_by_document.keys() >= set(document_ids):
             return work
         async with store.view() as view:
             if not any(document.status in _UNFINISHED for document in await view.documents(sorted(document_ids))):

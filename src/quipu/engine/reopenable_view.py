@@ -11,7 +11,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from quipu.errors import Overloaded, QuipuError
-from quipu.model.chat import ChatRequest, Completion, FinishReason, Role
+from quipu.model.chat import ChatRequest, FinishReason, Role
 from quipu.model.query import Filter
 from quipu.ports.providers import LLM
 from quipu.ports.store import ReadView, Store
@@ -234,7 +234,7 @@ class QuestionReplies:
             self.problems[f"a model gave no reply: {error.message}"] += 1
             return ""
         if completion.finish is not FinishReason.STOP:
-            self.problems[_truncation_note(completion)] += 1
+            self.problems[f"a reply of a model was cut short ({completion.finish})"] += 1
         return completion.text
 
 
@@ -275,7 +275,3 @@ def _quoting(revision: int, request: ChatRequest) -> ChatRequest:
 
 def _key(request: ChatRequest) -> str:
     return request.hash(request.role)
-
-
-def _truncation_note(completion: Completion) -> str:
-    return f"a reply of a model was cut short ({completion.finish})"

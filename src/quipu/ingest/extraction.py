@@ -46,7 +46,7 @@ class ExtractionBatch:
 
     `n_extracted` chunks were read by the extractor; `n_equal` more chunks had the same input. `n_dropped` records of
     a model were left out. `job_by_document` holds the claimed jobs. The replies of a sample belong to no document,
-    because none is added.
+    because none is added. `uncommitted` are the last replies of an extractor that computes here.
     """
 
     chunks_by_hash: dict[str, list[Chunk]]
@@ -56,6 +56,7 @@ class ExtractionBatch:
     n_equal: int = 0
     n_dropped: int = 0
     is_sample: bool = False
+    uncommitted: list[ExtractionReply] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -110,18 +111,19 @@ class ExtractionBatch:
 
 
 async def extract_missing(
-    batch: ExtractionBatch, store: Store, extract: Extract, on_outcome: OnOutcome
+    batch: ExtractionBatch, store: Store, extract: Extract, on_outcome: OnOutcome, *, n_at_once: int = 1
 ) -> QuipuError | None:
     """Extract the inputs without an outcome; return why the extractor stopped early (OverBudget, Unavailable), or None.
 
-    Each reply is committed as it arrives. Some inputs stay without an outcome if the extractor stopped early, the work
-    is interrupted, or nobody needs the rest any more. If the extractor failed by a fault of its own, the rest get that
-    fault as their error, and the outcomes so far are not lost.
+    Replies are committed as soon as there are `n_at_once`; fewer at the end are left to the batch. Some inputs stay
+    without an outcome if the extractor stopped early, the work is interrupted, or nobody needs the rest any more. If
+    the extractor failed by a fault of its own, the rest get that fault as their error, and no outcome is lost.
     """
     missing = batch.missing
-    inputs = [_shared_input(batch.chunks_by_hash[input_hash]) for input_hash in missing]
+    equal_chunks = (batch.chunks_by_hash[input_hash] for input_hash in missing)
+    inputs = [extractor_input(chunks[0], tuple(_document_ids(chunks))) for chunks in equal_chunks]
     error = "The extractor gave no answer for this chunk."
-    async with ReplyWriter(store) as writer, aclosing(extract(inputs)) as outcomes:
+    async with ReplyWriter(store, batch.uncommitted, n_at_once) as writer, aclosing(extract(inputs)) as outcomes:
         while not batch.is_obsolete(writer.superseded):
             try:
                 outcome = await anext(outcomes, None)
@@ -148,21 +150,20 @@ async def extract_missing(
 class ReplyWriter:
     """Commits replies as they arrive: one by one while they are slow, in groups while they are fast.
 
-    `write` never waits: replies that arrive during a commit share the next one. Leaving the context waits until every
-    reply is committed, also after an error inside it. `superseded` are the documents whose job had been replaced when
-    one of their replies was committed.
+    `write` never waits: replies that arrive during a commit share the next one. Leaving the context waits until fewer
+    than `n_at_once` are in `waiting`, also after an error inside it. `superseded` are the documents whose job had been
+    replaced when one of their replies was committed.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, waiting: list[ExtractionReply], n_at_once: int = 1) -> None:
         self.superseded: set[str] = set()
-        self._store = store
-        self._waiting: list[ExtractionReply] = []
+        self._store, self._waiting, self._n_at_once = store, waiting, n_at_once
         self._commit: asyncio.Task[None] | None = None
 
     def write(self, replies: Iterable[ExtractionReply]) -> None:
         """Commit replies as soon as the store is free. Raises the error of an earlier commit that failed."""
         self._waiting.extend(replies)
-        if self._waiting and (self._commit is None or self._commit.done()):
+        if len(self._waiting) >= self._n_at_once and (self._commit is None or self._commit.done()):
             if self._commit is not None:
                 self._commit.result()
             self._commit = asyncio.create_task(self._commit_waiting())
@@ -177,8 +178,9 @@ class ReplyWriter:
             await asyncio.shield(self._commit)
 
     async def _commit_waiting(self) -> None:
-        while self._waiting:
-            replies, self._waiting = self._waiting, []
+        while len(self._waiting) >= self._n_at_once:
+            replies = self._waiting.copy()
+            self._waiting.clear()
             self.superseded.update((await self._store.commit(Delta(replies=replies))).superseded)
 
 
@@ -243,11 +245,6 @@ def chunk_facts(chunk: Chunk, extraction: Extraction) -> ChunkFacts:
         aliases=tuple(aliases),
         claims=tuple(claims),
     )
-
-
-def _shared_input(chunks: Sequence[Chunk]) -> ChunkInput:
-    """Return what the extractor receives of chunks with equal input, for all documents that hold them."""
-    return extractor_input(chunks[0], tuple(_document_ids(chunks)))
 
 
 def _document_ids(chunks: Iterable[Chunk]) -> list[str]:

@@ -43,6 +43,7 @@ from quipu.ports.providers import Embedder
 from quipu.ports.store import Store
 
 _M_MMAP_THRESHOLD, _MAX_KEPT_BYTES = -3, 4 << 20  # an option of glibc's malloc, and its value
+N_FREE_REPLIES = 64  # of an extractor that computes here, at most, that are committed with the facts made of them
 CHUNK_BYTES = 5_000  # about 1,200 tokens; limits the size of a group if the extractor waits for a model
 
 
@@ -114,6 +115,8 @@ class _PipelineRun:
 
     async def _still_claimed(self, chunked: Sequence[_ChunkedJob]) -> list[_ChunkedJob]:
         """Return the documents whose job nobody has replaced, and say of them that they are being extracted."""
+        if not self._config.extractor.n_ahead:  # it computes here, and the commit will find out what was replaced
+            return list(chunked)
         job_ids = await self._store.update_jobs(DocumentStatus.EXTRACTING, [job.id for job, _ in chunked])
         return [(job, document) for job, document in chunked if job.id in job_ids]
 
@@ -213,15 +216,15 @@ class _PipelineRun:
         on_finished: Callable[[int], None],
     ) -> None:
         """Extract a group and commit the facts of its documents; a document without all outcomes stays queued."""
-        outcomes = await self._extract(chunked, extract, on_finished)
+        batch = await self._extract(chunked, extract, on_finished)
         complete = [
             (job, document)
             for job, document in chunked
-            if all(chunk.input_hash in outcomes for chunk in document.chunks)
+            if all(chunk.input_hash in batch.outcomes for chunk in document.chunks)
         ]
-        facts = await asyncio.to_thread(_all_document_facts, complete, outcomes, self._config)
+        facts = await asyncio.to_thread(_all_document_facts, complete, batch.outcomes, self._config)
         failures = [JobFailure(job=job.id, error=reading.error, is_final=reading.is_final) for job, reading in failed]
-        committed = await self._store.commit(Delta(publish=facts, fail=failures))
+        committed = await self._store.commit(Delta(publish=facts, fail=failures, replies=batch.uncommitted))
         for document_facts in facts:
             if document_facts.id not in committed.superseded:
                 self._result.n_chunks += len(document_facts.chunks)
@@ -232,8 +235,8 @@ class _PipelineRun:
 
     async def _extract(
         self, chunked: Sequence[_ChunkedJob], extract: Extract, on_finished: Callable[[int], None]
-    ) -> Mapping[str, ExtractionResult]:
-        """Return the outcomes by input hash: from cached replies, else from the extractor. A stop leaves some out."""
+    ) -> ExtractionBatch:
+        """Return the outcomes: from cached replies, else from the extractor. A stop leaves some out."""
         result = self._result
         job_by_document = {document.source.id: job.id for job, document in chunked}
         batch = ExtractionBatch.of((chunk for _, document in chunked for chunk in document.chunks), job_by_document)
@@ -247,12 +250,13 @@ class _PipelineRun:
 
         result.n_reused += await batch.reuse_replies(self._store, on_outcome)
         self._n_inputs += len(batch.missing)
-        stopped = await extract_missing(batch, self._store, extract, on_outcome)
+        n_at_once = 1 if self._config.extractor.n_ahead else N_FREE_REPLIES
+        stopped = await extract_missing(batch, self._store, extract, on_outcome, n_at_once=n_at_once)
         result.stopped = result.stopped or stopped
         result.n_extracted += batch.n_extracted
         result.n_reused += batch.n_equal
         result.n_dropped += batch.n_dropped
-        return batch.outcomes
+        return batch
 
     def _report_done(self, document_id: str, status: DocumentStatus, error: str = "") -> None:
         self._result.status_by_document[document_id] = status

@@ -141,7 +141,7 @@ class OfficePackage:
         return {
             attribute(relation, "Id"): PackageRelation(
                 kind=attribute(relation, "Type").rpartition("/")[2],
-                target=_resolve(part, attribute(relation, "Target")),
+                target=normpath(join("/", dirname(part), attribute(relation, "Target"))).lstrip("/"),
             )
             for relation in children(self.tree(file), "Relationship")
         }
@@ -181,8 +181,3 @@ class OfficePackage:
 def relation_id(element: Element) -> str:
     """Return the id of the relation that an element refers to: its prefixed `id`, as its own id has no prefix."""
     return prefixed_attribute(element, "id")
-
-
-def _resolve(part: str, target: str) -> str:
-    """Return the name of the part that `target` means in the relations of `part`."""
-    return normpath(join("/", dirname(part), target)).lstrip("/")

@@ -102,7 +102,7 @@ class _DocxReader:
 
     def read(self, root: Element) -> None:
         """Read the paragraphs and tables below `root`."""
-        for block in _blocks(root):
+        for block in _nearest(root, "p", "tbl"):
             if local(block) == "tbl":
                 self._end_list()
                 self._table(block)
@@ -132,7 +132,7 @@ class _DocxReader:
             self.title = " ".join(heading.split())
         for note in self._notes_to(paragraph):
             self.builder.add(note)
-        for box in _boxes(paragraph):
+        for box in _nearest(paragraph, "txbxContent"):
             self.read(box)
 
     def _notes_to(self, paragraph: Element) -> list[str]:
@@ -148,7 +148,7 @@ class _DocxReader:
         self._list_lines, self._list_notes = [], []
 
     def _table(self, table: Element) -> None:
-        rows = [(row, _cells(row)) for row in _nearest(table, "tr") if not _is_deleted(row)]
+        rows = [(row, _cells(row)) for row in _nearest(table, "tr") if child(row, "trPr", "del") is None]
         if max((len(cells) for _, cells in rows), default=0) == 1:  # a frame around text
             for row, _ in rows:
                 for cell in _nearest(row, "tc"):
@@ -166,11 +166,6 @@ def _notes(package: OfficePackage, main: str) -> dict[tuple[str, str], str]:
         for note in children(package.tree(part), kind) if part else ():
             notes[kind, attribute(note, "id")] = _one_line(note)
     return notes
-
-
-def _blocks(element: Element) -> Iterator[Element]:
-    """Yield the paragraphs and tables below `element`; content controls and changes may be around them."""
-    return _nearest(element, "p", "tbl")
 
 
 def _nearest(element: Element, *names: str) -> Iterator[Element]:
@@ -202,7 +197,8 @@ def _words(element: Element, skipped: frozenset[str]) -> Iterator[str]:
             yield _BREAKS[name]
         elif name not in ("txbxContent", "rt") and not _is_hidden(node):
             words = _words(node, skipped)
-            yield from map(superscript, words) if _is_superscript(node) else words
+            is_raised = attribute(child(node, "rPr", "vertAlign"), "val") == "superscript"
+            yield from map(superscript, words) if is_raised else words
 
 
 def _picture(properties: Element) -> str:
@@ -219,22 +215,9 @@ def _one_line(element: Element) -> str:
     return " ".join(" ".join(_text(paragraph) for paragraph in descendants(element, "p")).split())
 
 
-def _boxes(paragraph: Element) -> Iterator[Element]:
-    """Yield the text boxes anchored in a paragraph."""
-    return _nearest(paragraph, "txbxContent")
-
-
 def _is_hidden(run: Element) -> bool:
     vanish = child(run, "rPr", "vanish")
     return vanish is not None and attribute(vanish, "val") not in ("0", "false")
-
-
-def _is_superscript(run: Element) -> bool:
-    return attribute(child(run, "rPr", "vertAlign"), "val") == "superscript"
-
-
-def _is_deleted(row: Element) -> bool:
-    return child(row, "trPr", "del") is not None
 
 
 def _own_level(paragraph: Element) -> int | None:

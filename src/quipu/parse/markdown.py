@@ -31,11 +31,22 @@ _FRONT_MATTER_START = re.compile(r"---[ \t]*\n(?=[ \t\n]*(?:#|---|[\"']?[^\s:#\"
 _FRONT_MATTER_END = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _MAX_YAML_DEPTH = 50
 _MAX_FRONT_MATTER = 100_000  # characters; they take about a second
+_TAG = r"</?(?:a|b|br|center|details|div|em|font|i|kbd|p|picture|small|source|span|strong|sub|summary|sup|u)\b[^<>]*>"
+_UNSEEN = rf"(?:<!--(?>.*?-->)|{_TAG})"
+# What is code, a heading, a link, lines that show nothing with the blank ones below them, or marks within a line.
+_HTML = re.compile(
+    r"(?P<code>^[ \t>]*(?P<fence>`{3,20}|~{3,20}).*?(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`|``[^\n]+?``"
+    r"|^(?: {4}|\t)[^\n]*$)"
+    r"|^ {0,3}<h(?P<level>[1-6])\b[^<>]*>(?P<heading>(?:(?!</?h[1-6]).){0,500}?)</h[1-6]>[ \t]*$"
+    r"|<a\b[^<>]*\bhref=\"(?P<address>[^\"<>\s]+)\"[^<>]*>(?P<link>[^<>\n]{1,300})</a>"
+    rf"|(?P<lines>^ {{0,3}}(?:{_UNSEEN}(?>(?:[ \t]*\n)*)(?>(?: {{0,3}}(?=<))?))+(?<=\n))|{_UNSEEN}",
+    re.MULTILINE | re.DOTALL | re.IGNORECASE,
+)
 _REMEDY = "Correct the lines between the two --- at its start, or remove them."
 
 
 class MarkdownParser:
-    """Reads CommonMark with tables. Front matter becomes metadata; the text keeps its markers but for pictures.
+    """Reads CommonMark with tables. Front matter becomes metadata; the text keeps its markers, without HTML.
 
     A file that is a picture is read as the Markdown that a model makes of it.
     """
@@ -56,13 +67,34 @@ PARSER = MarkdownParser()
 def parse_markdown(markup: str, name: str) -> ParsedDocument:
     """Return the text, title and blocks of Markdown without front matter; long text is read in another process.
 
-    Pictures are replaced by their alternative text. Raises InvalidDocument, with the document's `name`, if this takes
-    too much memory or time.
+    Tags and comments of HTML are left out, and pictures are their alternative text. Raises InvalidDocument, with the
+    document's `name`, if this takes too much memory or time.
     """
     if "![" in markup or "<img" in markup.lower():
-        markup = replace_pictures(markup)
+        markup = replace_pictures(markup, without="<!---->")  # so that its line goes with it
+    if "<" in markup and (shown := without_html(markup)).strip():
+        markup = shown
     is_large = len(markup) > _MAX_CHARACTERS_IN_PROCESS
     return read_markup_in_process("markdown", markup, name) if is_large else read_markup(markup)
+
+
+def without_html(markup: str) -> str:
+    """Return Markdown without comments and tags of HTML, which no reader sees; in code, lists and tables they stay."""
+    end = max(markup.rfind("-->") + 3, markup.rfind(">") + 1)
+    return _HTML.sub(_without_html, markup[:end]) + markup[end:]
+
+
+def _without_html(match: re.Match[str]) -> str:
+    if match["code"] is not None:
+        return match[0]
+    if match["level"]:
+        return (
+            f"{'#' * int(match['level'])} {' '.join(re.sub(_UNSEEN, ' ', match['heading'], flags=re.DOTALL).split())}"
+        )
+    if match["link"]:
+        return f"[{match['link'].strip()}]({match['address']})"
+    is_below_text = match["lines"] is not None and match.string[max(0, match.start() - 2) : match.start()].strip()
+    return "\n" * bool(is_below_text) or " " * match[0].lower().startswith(("<br", "</br"))
 
 
 def read_markup(markup: str) -> ParsedDocument:

@@ -255,10 +255,12 @@ def picture_text(alt: str, *, src: str = "", width: str = "", height: str = "") 
     return f"{PICTURE}{alt if len(alt) <= MAX_ALT else f'{alt[:MAX_ALT].rstrip()}…'}]"
 
 
-def replace_pictures(markup: str) -> str:
-    """Return Markdown with its pictures as text. Pictures in code stay; pictures without a description go."""
+def replace_pictures(markup: str, without: str = "") -> str:
+    """Return Markdown with its pictures as text, those without a description as `without`. Pictures in code stay."""
     seen: set[str] = set()
-    return _MARKDOWN.sub(lambda match: match[0] if match["code"] is not None else _first(_text(match), seen), markup)
+    return _MARKDOWN.sub(
+        lambda match: match[0] if match["code"] is not None else _first(_text(match), seen) or without, markup
+    )
 
 
 def _first(text: str, seen: set[str]) -> str:

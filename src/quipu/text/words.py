@@ -365,7 +365,7 @@ def _unspaced_runs(words: Words) -> Iterator[str]:
 
 def content_terms(words: Words) -> list[str]:
     """Return the stems of `words` in order, without stop words. Unspaced scripts give pairs of characters instead."""
-    return [stem(term) for term in _words_and_pairs(words) if term not in STOP_WORDS and not _is_one_character(term)]
+    return [stem(term) for term in _words_and_pairs(words) if term not in STOP_WORDS and not is_one_character(term)]
 
 
 def content_terms_of(text: str) -> list[str]:
@@ -391,6 +391,6 @@ def russian_stem(term: str) -> str:
     return term if term.isascii() or not _CYRILLIC.search(term) else stem(term)
 
 
-def _is_one_character(term: str) -> bool:
+def is_one_character(term: str) -> bool:
     """Return whether a term is a single character of an unspaced script, which is usually only half a word."""
     return len(term) == 1 and is_unspaced(term)

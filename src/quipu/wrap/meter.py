@@ -290,16 +290,13 @@ class SpendingBudget:
         if name == "calls":
             return OverBudget(f"The budget of {format_count(limit, 'call')} is used up.", remedy=_REMEDY)
         calls = format_count(settled.calls, "call")
-        write = partial(_write_money, currency=self.limit.currency) if name == "cost" else _write_tokens
+        as_money, as_tokens = partial(_write_money, currency=self.limit.currency), partial(format_count, noun="token")
+        write = as_money if name == "cost" else as_tokens
         return OverBudget(
             f"The budget of {write(limit)} does not allow another call: {write(spent)} spent in {calls}, "
             f"{write(max(limit - spent, 0))} left, and the next call may take {write(needed)}.",
             remedy=_REMEDY,
         )
-
-
-def _write_tokens(n_tokens: int) -> str:
-    return format_count(n_tokens, "token")
 
 
 def _write_money(cost: int, currency: str) -> str:

@@ -65,6 +65,7 @@ def test_a_line_alone_with_the_number_of_a_section_is_a_heading_even_if_it_asks(
         "1.1. What is a camel?\n1.2. How do I load one?\n1.3. What does it eat?",
         "Camels ........ 3\nHorses ........ 12\nDonkeys ....... 20",
         "----------",
+        "[`load()`]: #load\n[camels]: https://example.org 'Camels'\n[gate]: <gate.md>",
     ],
 )
 def test_drawings_badges_and_templates_are_noise(text: str) -> None:
@@ -74,6 +75,7 @@ def test_drawings_badges_and_templates_are_noise(text: str) -> None:
 def test_text_with_tags_or_placeholders_is_no_noise() -> None:
     assert _kinds("<p>A camel carries salt, and it drinks <b>once</b> a week.</p>")[0][0] == "paragraph"
     assert _kinds("branch <branchname> [<stash>]::")[0][0] != "noise"
+    assert _kinds("[^1]: Camels.")[0][0] == _kinds("[note]: this is about camels.")[0][0] == "paragraph"
 
 
 def test_lines_above_a_fence_that_closes_code_of_an_earlier_chunk_are_code() -> None:

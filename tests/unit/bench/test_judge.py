@@ -1,7 +1,7 @@
 """The judge: its measures by cases worked by hand, replies that it reads or refuses, and recorded verdicts."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from quipu.model.chat import ChatRequest, Role
 from quipu.prompts.judge import CRITERIA, PAIR, render
 from quipu.settings.tables import RoleSettings
 from quipu.testing.scripted.script import CannedReply, ReplyRules, RequestKind, Script
-from quipu.testing.server import ServerHandle, serving
+from quipu.testing.server import ServerHandle
 
 VERDICTS = Path(__file__).resolve().parents[3] / "../shared/data/hirag_mix61/judge_gpt4o.jsonl"
 BORN = GoldQuestion(id="a", text="Where was Marco Polo born?", answers=("Venice",), gold=())
@@ -104,12 +104,6 @@ def test_recorded_verdicts_are_read_and_counted_as_published() -> None:
             verdicts.append({c: winner if is_first else 3 - winner for c, winner in verdict.items()})
     shares = [round(100 * share, 1) for share in win_shares(verdicts).values()]
     assert (len(verdicts), shares) == (259, [83.4, 87.3, 88.4, 87.6])
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ServerHandle]:
-    with serving() as handle:
-        yield handle
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """The engine with models: what is estimated, what a budget stops, what is counted, and what an answer asks for."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -27,21 +27,6 @@ TEXTS = {
 PRICE = ModelPrice(model="custom/*", price=Price(input=1.0, output=2.0))
 NOWHERE = "http://127.0.0.1:9/v1"
 AT_ONCE = RetryPolicy(max_attempts=1, first_wait_s=0.0, max_wait_s=0.0)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ServerHandle]:
-    """Run one server for all tests."""
-    with serving() as handle:
-        yield handle
-
-
-@pytest.fixture
-def server(running: ServerHandle) -> ServerHandle:
-    """Return the server with nothing counted."""
-    running.configure(Script())
-    running.reset()
-    return running
 
 
 def _settings(folder: Path, base_url: str, **values: SettingValue | tuple[object, ...]) -> Settings:

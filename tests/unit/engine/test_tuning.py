@@ -1,6 +1,6 @@
 """Tests of tuning: what a model and rules make of a sample, what it costs, and what is left where something fails."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from quipu.prompts.extraction import render_system
 from quipu.settings import Settings
 from quipu.settings.tables import ModelPrice
 from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, RequestKind, Script, Service
-from quipu.testing.server import ServerHandle, serving
+from quipu.testing.server import ServerHandle
 from quipu.wiring import open_engine
 from tests.laws.model_world import IMPATIENT, model_settings
 
@@ -31,19 +31,6 @@ HOSTILE = (
 )
 RUSSIAN = "Иван Фёдоров напечатал Апостол в Москве. Пётр Мстиславец помогал Ивану Фёдорову в Москве в том году."
 CHINESE = "毕昇是北宋时期的工匠，他发明了活字印刷术。沈括在《梦溪笔谈》里记下了毕昇的方法。王祯制作了木活字。"
-
-
-@pytest.fixture(scope="module")
-def shared() -> Iterator[ServerHandle]:
-    with serving() as started:
-        yield started
-
-
-@pytest.fixture
-def server(shared: ServerHandle) -> ServerHandle:
-    shared.configure(Script())
-    shared.reset()
-    return shared
 
 
 def _document(name: str, text: str) -> SourceDocument:

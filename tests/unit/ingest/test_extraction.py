@@ -33,7 +33,7 @@ def _reply(name: str) -> ExtractionReply:
 
 async def test_replies_that_arrive_during_a_commit_share_the_next_one() -> None:
     store = SlowStore()
-    async with ReplyWriter(cast("Store", store)) as writer:
+    async with ReplyWriter(cast("Store", store), []) as writer:
         writer.write([_reply("a")])
         await asyncio.sleep(0)
         writer.write([_reply("b")])
@@ -46,7 +46,7 @@ async def test_what_has_arrived_is_committed_when_the_work_is_interrupted() -> N
     store = SlowStore()
     store.gate.set()
     with pytest.raises(KeyError):
-        async with ReplyWriter(cast("Store", store)) as writer:
+        async with ReplyWriter(cast("Store", store), []) as writer:
             writer.write([_reply("a")])
             raise KeyError
     assert store.committed == [["a"]]

@@ -1,6 +1,5 @@
 """Pictures are described by a model over HTTP: once, cached, counted, within the budget, again after a failure."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,25 +13,12 @@ from quipu.model.usage import Price, Stage
 from quipu.settings.tables import ModelPrice, RoleSettings
 from quipu.sync import BlockingQuipu
 from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, RequestKind, Script
-from quipu.testing.server import ServerHandle, serving
+from quipu.testing.server import ServerHandle
 from tests.unit.parse.images import pdf, png, word_file
 
 YIELDS = "The chart shows that the Nordhaven Works made 1,204 crates of glass in 1947."
 ROADS = "The map shows the road from Nordhaven to Kirkvale."
 REPORT = word_file(["The annual report.", png(YIELDS), "Roads.", png(ROADS)])
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[ServerHandle]:
-    with serving() as handle:
-        yield handle
-
-
-@pytest.fixture
-def server(running: ServerHandle) -> ServerHandle:
-    running.reset()
-    running.configure(Script())
-    return running
 
 
 def opened(folder: Path, server: ServerHandle, model: str = "custom/eyes", **settings: object) -> BlockingQuipu:

@@ -1,10 +1,12 @@
 """Tests of the Markdown parser and of front matter."""
 
+import time
+
 import pytest
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import Metadata, ParsedDocument, SourceDocument
-from quipu.parse.markdown import MarkdownParser, split_front_matter
+from quipu.parse.markdown import MarkdownParser, split_front_matter, without_html
 
 PAGE = """---
 title: Front
@@ -171,3 +173,91 @@ def test_a_lower_first_heading_is_the_title_if_it_is_above_all_others() -> None:
     assert read("## Road\n\nText.\n\n### Part\n").title == "Road"
     assert read("## 1.2\n\nText.\n\n## 1.1\n").title == ""
     assert read("Text.\n\n## Road\n").title == ""
+
+
+COMMENTED = """# Files
+
+<!-- YAML
+added: v1
+changes:
+  - version: v2
+-->
+
+> Stable
+
+The call <!-- see 4 --> reads a file.
+<!-- an aside -->
+It returns `<!-- text -->`.
+
+```html
+<!-- in code -->
+```
+
+    <!-- indented -->
+
+<!-- never closed
+"""
+
+
+def test_comments_are_no_text_but_in_code_they_stay() -> None:
+    parsed = read(COMMENTED)
+    assert "YAML" not in parsed.text
+    assert "see 4" not in parsed.text
+    assert [parsed.text[block.start : block.end] for block in parsed.blocks] == [
+        "# Files",
+        "> Stable",
+        "The call  reads a file.",
+        "It returns `<!-- text -->`.",
+        "```html\n<!-- in code -->\n```",
+        "<!-- indented -->",
+        "<!-- never closed",
+    ]
+
+
+PAGE_WITH_TAGS = """<h1 align="center">
+  <img src="logo.png">The <em>Road</em>
+</h1>
+
+<p align="center">
+<a href="https://example.org"><img src="https://img.shields.io/a.svg" alt="version"></a>
+</p>
+
+<br>
+
+<p align="center">
+<strong>It goes on.</strong></br>
+See <a href="map.md">the map</a>.
+</p>
+
+[![a](https://img.shields.io/a.svg)](https://example.org)
+[![b](https://img.shields.io/b.svg)](https://example.org)
+
+- One<br>two, `<b>`, List<T> and a < b > c <!-- x --> y <!-- z -->
+"""
+
+
+def test_a_page_that_would_show_nothing_keeps_its_comments() -> None:
+    assert read("<!--#include virtual='a' -->").text == "<!--#include virtual='a' -->"
+
+
+def test_tags_of_html_are_no_text_and_lines_that_show_nothing_go() -> None:
+    parsed = read(PAGE_WITH_TAGS)
+    assert parsed.title == "The Road"
+    assert "\n\n\n" not in parsed.text
+    words = "# The Road It goes on. See [the map](map.md). - One two, `<b>`, List<T> and a < b > c y"
+    assert " ".join(parsed.text.split()) == words
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<!--", "<!-- -->\n", "`<!-- -->", "```\n<!-- -->\n", "<!-- -->" + " " * 99, "<h1>", "<p>", "<p>\n", '<a href="'],
+)
+def test_much_html_takes_linear_time(piece: str) -> None:
+    short, long = (_cpu_s(piece * n) for n in (10_000, 80_000))
+    assert long < 40 * (short + 0.01)
+
+
+def _cpu_s(markup: str) -> float:
+    start = time.process_time()
+    without_html(f"{markup}-->")
+    return time.process_time() - start

@@ -344,15 +344,12 @@ def _why_not_current(details: ReportDetails) -> str:
 
 
 def _print_text(console: Console, report: ClusterReport) -> None:
-    for paragraph in (report.summary, *(_finding(finding.summary, finding.explanation) for finding in report.findings)):
+    findings = (f"• {finding.summary}\n{finding.explanation}".rstrip() for finding in report.findings)
+    for paragraph in (report.summary, *findings):
         if paragraph:
             console.print()
             console.print(styled(paragraph))
     console.print()
-
-
-def _finding(summary: str, explanation: str) -> str:
-    return f"• {summary}\n{explanation}" if explanation else f"• {summary}"
 
 
 def _print_entities(console: Console, details: ReportDetails) -> None:

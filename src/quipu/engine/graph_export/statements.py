@@ -1,7 +1,7 @@
 """Statements for graph databases: Cypher for Neo4j, and Turtle for RDF stores; with documents and what they mention."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from urllib.parse import quote
 
@@ -68,11 +68,8 @@ async def write_cypher(part: GraphPart) -> AsyncIterator[str]:
 def _unwind(statement: str, rows: Sequence[Row]) -> str:
     """Return statements that run once for each row, some hundred rows in each."""
     parts = (rows[start : start + _ROWS_PER_STATEMENT] for start in range(0, len(rows), _ROWS_PER_STATEMENT))
-    return "".join(f"UNWIND [\n{_cypher_rows(part)}\n] AS row\n{statement};\n" for part in parts)
-
-
-def _cypher_rows(rows: Iterable[Row]) -> str:
-    return ",\n".join(cypher_literal(row) for row in rows)
+    blocks = (",\n".join(map(cypher_literal, part)) for part in parts)
+    return "".join(f"UNWIND [\n{block}\n] AS row\n{statement};\n" for block in blocks)
 
 
 def _cypher_entity(row: Row) -> Row:

@@ -203,7 +203,9 @@ def _add_relations(tables: _Tables, units: _TextUnits) -> Iterator[str]:
 def _add_claims(tables: _Tables, units: _TextUnits) -> Iterator[str]:
     for where, row in tables.rows("covariates", is_optional=True):
         try:
-            claim = CovariateLine.model_validate({name: _plain_date(value) for name, value in row.items()})
+            claim = CovariateLine.model_validate(
+                {name: value.isoformat() if isinstance(value, date) else value for name, value in row.items()}
+            )
         except ValidationError as error:
             yield f"{where}: a claim, because {first_fault(error)}"  # a model's reply that GraphRAG did not check
             continue
@@ -233,15 +235,11 @@ def _reports(tables: _Tables) -> Iterator[PlacedLine]:
 
 
 def _without_nulls(row: Row) -> dict[str, object]:
-    return {name: value for name, value in row.items() if value is not None and not _is_nan(value)}
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
-
-
-def _plain_date(value: object) -> object:
-    return value.isoformat() if isinstance(value, date) else value
+    return {
+        name: value
+        for name, value in row.items()
+        if value is not None and not (isinstance(value, float) and math.isnan(value))
+    }
 
 
 def _text(where: str, row: Row, name: str) -> str:

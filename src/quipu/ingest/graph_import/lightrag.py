@@ -27,6 +27,7 @@ from quipu.text.names import entity_key
 
 GRAPH_FILE = "graph_chunk_entity_relation.graphml"
 CHUNKS_FILE = "kv_store_text_chunks.json"
+_NO_CHUNKS = ("UNKNOWN", "manual_creation")  # what LightRAG writes for an entity that a person added
 _DOCUMENTS_FILE, _STATUS_FILE = "kv_store_full_docs.json", "kv_store_doc_status.json"
 _SOURCE_FILES = ("kv_store_entity_chunks.json", "kv_store_relation_chunks.json")
 _CACHE_FILE = "kv_store_llm_response_cache.json"
@@ -195,7 +196,7 @@ class _SourceReader:
         row = self._chunks_by_owner.get(owner)
         names = dict.fromkeys([*(row.chunk_ids if row else ()), *_parts(attributes.get("source_id", ""))])
         chunks = [name for name in names if name in self.chunks]
-        self._missing_chunks.update(name for name in names if name not in self.chunks and _is_chunk(name))
+        self._missing_chunks.update(name for name in names if name not in self.chunks and name not in _NO_CHUNKS)
         if not chunks:
             return [("", part) for part in parts or ("",)]
         pairs = [
@@ -233,11 +234,6 @@ def _unquoted(text: str) -> str:
     """Return a text without the quotation marks that early versions put around every value."""
     text = text.strip()
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == '"' else text
-
-
-def _is_chunk(name: str) -> bool:
-    """Return whether a source is a chunk, not the word that LightRAG writes for an entity that a person added."""
-    return name not in ("UNKNOWN", "manual_creation")
 
 
 def _documents(folder: Path, chunks: Mapping[str, _ChunkRow]) -> tuple[list[SourceDocument], list[str]]:

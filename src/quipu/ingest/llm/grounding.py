@@ -178,7 +178,11 @@ def detect_names(text: str) -> DetectedNames:
     keyed = [
         (entity_key(occurrence.name), occurrence.name) for occurrence in occurrences if occurrence.cue in _CERTAIN_CUES
     ]
-    keyed = [(key, name) for key, name in keyed if len(key) > 1 and not key.isdigit() and not _is_line(name)]
+    keyed = [
+        (key, name)
+        for key, name in keyed
+        if len(key) > 1 and not key.isdigit() and not (" " in name and name.isupper())
+    ]
     name_by_key: dict[str, str] = {}
     for key, name in keyed:
         name_by_key.setdefault(key, " ".join(name.split()))
@@ -223,10 +227,6 @@ def _script(text: str) -> int:
     """Return a number for the main script of a text: Latin, Cyrillic, one without spaces, or another."""
     counts = [len(pattern.findall(text)) for pattern in _SCRIPTS]
     return counts.index(max(counts)) if any(counts) else len(counts)
-
-
-def _is_line(name: str) -> bool:
-    return " " in name and name.isupper()
 
 
 def _overlap(first: str, second: str) -> bool:

@@ -144,15 +144,12 @@ def _reads_like_title(name: str) -> bool:
     forms = _WORD.findall(name)
     if not forms or len(name) < 2 or len(forms) > MAX_WORDS or not (forms[0][0].isupper() or name[0].isdigit()):
         return False
-    if _NOT_IN_TITLE.search(name) or (len(forms) == 1 and _is_plain_word(forms[0].casefold())):
+    is_plain = is_common_word(forms[0].casefold()) and not is_function_word(forms[0].casefold())
+    if _NOT_IN_TITLE.search(name) or (len(forms) == 1 and is_plain):
         return False
     if "А" <= forms[0][0] <= "я":
         return True
     return 2 * sum(1 for form in forms if form[0].islower() and len(form) > 3) <= len(forms)
-
-
-def _is_plain_word(form: str) -> bool:
-    return is_common_word(form) and not is_function_word(form)
 
 
 def find_speakers(text: str) -> Iterator[Occurrence]:

@@ -298,14 +298,13 @@ def stated_aliases(
         for alias in bracketed
         if alias.owner.start in name_by_start
     ]
-    pairs = [_long_form_first(*pair) for pair in (*pairs, *_known_as(text, candidates))]
+    pairs = [
+        (alias, name) if abbreviates(name, alias) else (name, alias)
+        for name, alias in (*pairs, *_known_as(text, candidates))
+    ]
     pairs += [(c.name, spaced) for c in candidates if c.cue is Cue.SPEAKER and (spaced := split_screen_name(c.name))]
     distinct = dict.fromkeys(pair for pair in pairs if entity_key(pair[0]) != entity_key(pair[1]))
     return tuple(ExtractedAlias(name=name, alias=alias) for name, alias in distinct)
-
-
-def _long_form_first(name: str, alias: str) -> tuple[str, str]:
-    return (alias, name) if abbreviates(name, alias) else (name, alias)
 
 
 def _known_as(text: str, candidates: Sequence[Candidate]) -> list[tuple[str, str]]:

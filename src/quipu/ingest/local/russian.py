@@ -248,14 +248,10 @@ def _is_noun(word: str, adjective_ending: str) -> bool:
     return (
         bool(_NOUN_BY_ENDING[adjective_ending].fullmatch(word))
         and not _VERB.fullmatch(word)
-        and (not _CLEAR_ADJECTIVE.fullmatch(word) or _is_neuter_noun(word, adjective_ending))
+        # A word in -ие is a noun where no adjective in -ие agrees with one in -ое or -ее.
+        and (not _CLEAR_ADJECTIVE.fullmatch(word) or (adjective_ending in ("ое", "ее") and word.endswith("ие")))
         and not is_sentence_opener(word)
     )
-
-
-def _is_neuter_noun(word: str, adjective_ending: str) -> bool:
-    """Return whether a word in -ие is a noun because no adjective in -ие agrees with one in -ое or -ее."""
-    return adjective_ending in ("ое", "ее") and word.endswith("ие")
 
 
 def _extend_over_genitives(text: str, start: int, end: int) -> int:

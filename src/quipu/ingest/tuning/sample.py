@@ -203,13 +203,9 @@ def _dissimilar(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     earlier: list[frozenset[str]] = []
     for chunk in chunks:
         terms = frozenset(content_terms_of(chunk.text))
-        if terms and not any(_jaccard(terms, other) >= MAX_SIMILARITY for other in earlier):
+        if terms and not any(len(terms & other) / len(terms | other) >= MAX_SIMILARITY for other in earlier):
             earlier.append(terms)
             yield chunk
-
-
-def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
-    return len(first & second) / len(first | second)
 
 
 def _digest_and_id(entry: tuple[str, Chunk]) -> tuple[str, str]:

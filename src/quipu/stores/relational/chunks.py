@@ -31,7 +31,6 @@ from quipu.stores.relational.snapshot import (
 from quipu.stores.relational.sql import (
     ByValues,
     insert_rows,
-    member_sets,
     metadata_from_json,
     next_rid,
     read_number,
@@ -45,7 +44,6 @@ from quipu.text.sentences import sentence_spans
 _SAMPLE_SIZE = 100  # chunks split to estimate the number of sentences in all chunks not split yet
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 _MAX_INT = 2**63 - 1
-_HIDDEN_JOBS = (DocumentStatus.PARTIAL,)
 _SPLIT_TO = "sentences to"  # every chunk up to this row id is split, so a search for others starts behind it
 
 _c, _d, _s, _j = s.chunk.c, s.document.c, s.sentence.c, s.job.c
@@ -85,26 +83,41 @@ _NUMBERED = select(_c.rid, func.row_number().over(order_by=_c.rid).label("place"
 _SAMPLE = select(_c.text).join(_NUMBERED, _NUMBERED.c.rid == _c.rid).where(_NUMBERED.c.place % bindparam("step") == 0)
 
 
+def _hash_of(kind: str, label: str) -> Any:
+    """Return the column of the hash of what a document keeps."""
+    content_hash = select(_k.hash).where(_k.document == _d.rid, _k.kind == kind)
+    return func.coalesce(content_hash.scalar_subquery(), "").label(label)
+
+
+_ERRORS = select(_c.error).where(_c.document == _d.rid, _c.error != "")
+_LIVE = select(
+    s.document,
+    select(func.count()).where(_c.document == _d.rid).scalar_subquery().label("n_chunks"),
+    select(func.count()).where(_c.document == _d.rid, _c.error != "").scalar_subquery().label("n_failed"),
+    _ERRORS.order_by(_c.ordinal).limit(1).scalar_subquery().label("chunk_error"),
+    _hash_of(TEXT_KIND, "text_hash"),
+    _hash_of(ORIGINAL_KIND, "original_hash"),
+)
+_VISIBLE = _LIVE.where(_d.rid.in_(select(ALLOWED_DOCUMENT.c.rid)))
+_is_shown = _j.status != DocumentStatus.PARTIAL
+_SHOWN = select(*(column for column in _j if column.name not in ("data", "rid", "chunking"))).where(_is_shown)
+_SOME_LIVE, _SOME_VISIBLE = ByValues(_LIVE, _d.id), ByValues(_VISIBLE, _d.id)
+_SOME_SHOWN = ByValues(_SHOWN, _j.document)
+
+
 def documents(
     snapshot: Snapshot, ids: Sequence[str] | None = None, listing: DocumentListing | None = None
 ) -> list[Document]:
     """Return live and queued documents; one that is both is the live document with the status of its job."""
     if ids is None and listing is not None:
         ids = _listed_ids(snapshot, listing)
-    n_chunks = select(func.count()).where(_c.document == _d.rid).scalar_subquery()
-    n_failed = select(func.count()).where(_c.document == _d.rid, _c.error != "").scalar_subquery()
-    errors = select(_c.error).where(_c.document == _d.rid, _c.error != "")
-    error = errors.order_by(_c.ordinal).limit(1).scalar_subquery()
-    live = select(s.document, n_chunks.label("n_chunks"), n_failed.label("n_failed"), error.label("chunk_error"))
-    live = live.add_columns(_hash_of(TEXT_KIND, "text_hash"), _hash_of(ORIGINAL_KIND, "original_hash"))
-    if snapshot.is_filtered:
-        live = live.where(_d.rid.in_(select(ALLOWED_DOCUMENT.c.rid)))
-    queued = select(
-        _j.document, _j.status, _j.title, _j.source, _j.media_type, _j.metadata, _j.error, _j.added_at
-    ).where(_j.status.not_in(_HIDDEN_JOBS))
-    rows = check_rows(s.document, _all_or_some(snapshot, live, _d.id, ids))
-    queued_rows = [] if snapshot.is_filtered else _all_or_some(snapshot, queued, _j.document, ids)
-    jobs = {job.document: job for job in queued_rows}
+
+    def read(every: Select[Any], some: ByValues) -> Sequence[Row[Any]]:
+        connection = snapshot.connection
+        return connection.execute(every).all() if ids is None else some.rows(connection, sorted(set(ids)))
+
+    rows = check_rows(s.document, read(_VISIBLE, _SOME_VISIBLE) if snapshot.is_filtered else read(_LIVE, _SOME_LIVE))
+    jobs = {job.document: job for job in ([] if snapshot.is_filtered else read(_SHOWN, _SOME_SHOWN))}
     document_by_id = {row.id: _document(row, jobs.pop(row.id, None)) for row in rows}
     document_by_id.update({document_id: _queued_document(job) for document_id, job in jobs.items()})
     ordered = sorted(document_by_id) if ids is None else ids
@@ -133,12 +146,6 @@ def content(snapshot: Snapshot, content_hash: str, start: int = 0, n: int | None
     return inflated[offset : None if n is None else offset + n]
 
 
-def _hash_of(kind: str, label: str) -> Any:
-    """Return the column of the hash of what a document keeps."""
-    content_hash = select(_k.hash).where(_k.document == _d.rid, _k.kind == kind)
-    return func.coalesce(content_hash.scalar_subquery(), "").label(label)
-
-
 def _listed_ids(snapshot: Snapshot, listing: DocumentListing) -> list[str]:
     """Return the ids of a page of a listing: the first of the live documents and of those that only a job has."""
     is_live = select(1).where(_d.id == _j.document).exists()
@@ -147,14 +154,14 @@ def _listed_ids(snapshot: Snapshot, listing: DocumentListing) -> list[str]:
     if snapshot.is_filtered:
         live = live.where(_d.rid.in_(select(ALLOWED_DOCUMENT.c.rid)))
     else:
-        job = select(_j.status).where(_j.document == _d.id, _j.status.not_in(_HIDDEN_JOBS)).scalar_subquery()
+        job = select(_j.status).where(_j.document == _d.id, _is_shown).scalar_subquery()
         status = func.coalesce(job, _d.status)
     if listing.text_hashes:
         with_text = select(_k.document).where(_k.hash.in_(listing.text_hashes), _k.kind == TEXT_KIND)
         live = live.where(_d.rid.in_(with_text), _d.id.not_in(listing.without))
     pages = [_first_listed(live, (_d.id, _d.title, _d.source, _d.updated_at), status, listing)]
     if not (snapshot.is_filtered or listing.text_hashes):
-        queued = select(_j.document.label("id")).where(_j.status.not_in(_HIDDEN_JOBS), ~is_live)
+        queued = select(_j.document.label("id")).where(_is_shown, ~is_live)
         pages.append(_first_listed(queued, (_j.document, _j.title, _j.source, _j.added_at), _j.status, listing))
     rows = [row for page in pages for row in snapshot.connection.execute(page)]
     rows.sort(key=lambda row: row.id)
@@ -311,13 +318,6 @@ def wrongly_split(connection: Connection) -> list[int]:
     """Return the row ids of chunks that count as split but have no sentences."""
     query = select(_c.rid).where(_is_unsplit, _c.rid <= read_number(connection, _SPLIT_TO)).order_by(_c.rid)
     return list(connection.execute(query, {"split_to": -1}).scalars())
-
-
-def _all_or_some(snapshot: Snapshot, query: Select[Any], column: Any, ids: Sequence[str] | None) -> Sequence[Row[Any]]:
-    if ids is None:
-        return snapshot.connection.execute(query).all()
-    operands = member_sets(snapshot.connection, column, sorted(set(ids)))
-    return [row for members in operands for row in snapshot.connection.execute(query.where(column.in_(members)))]
 
 
 def _document(row: Row[Any], job: Row[Any] | None) -> Document:

@@ -1,11 +1,12 @@
 """A commit: how a Delta becomes rows, from top to bottom, in one transaction."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, Table, delete, select
+from sqlalchemy import Connection, Row, Table, delete, select
 
 from quipu.errors import InvalidDelta
 from quipu.model.cluster import Hierarchy, Partition
@@ -144,25 +145,28 @@ def _write_documents(
     snapshot: Snapshot, publish: Sequence[DocumentFacts], removals: Sequence[str], stamp: CommitStamp
 ) -> ChunkChanges:
     """Publish and remove documents; first keep what they said, if history is kept."""
-    ended = _ending(snapshot.connection, publish, removals)
+    ids = dict.fromkeys([*(document.id for document in publish), *removals])
+    live = {row.id: row for row in _DOCUMENTS.rows(snapshot.connection, ids)}
+    ended = _ending(snapshot.connection, publish, removals, live)
     if snapshot.keeps_history:
         history.keep(snapshot, ended, stamp.moment)
-    return documents.write(snapshot.connection, publish, removals, replace(stamp, ended=ended))
+    return documents.write(snapshot.connection, publish, removals, live, replace(stamp, ended=ended))
 
 
-def _ending(connection: Connection, publish: Sequence[DocumentFacts], removals: Sequence[str]) -> dict[str, bool]:
+def _ending(
+    connection: Connection, publish: Sequence[DocumentFacts], removals: Sequence[str], live: Mapping[str, Row[Any]]
+) -> dict[str, bool]:
     """Return the live documents whose version a commit ends, and whether it removes them.
 
     A version ends when its title, its metadata or the texts of its chunks change. A document that is only read again,
     by another model for example, says what it said.
     """
-    old_by_id = {row.id: row for row in _DOCUMENTS.rows(connection, [document.id for document in publish])}
     hashes: dict[int, list[str]] = {}
-    for row in _TEXT_HASHES.rows(connection, [old.rid for old in old_by_id.values()]):
+    for row in _TEXT_HASHES.rows(connection, [live[document.id].rid for document in publish if document.id in live]):
         hashes.setdefault(row.document, []).append(row.text_hash)
-    ended = {row.id: True for row in _DOCUMENTS.rows(connection, removals)}
+    ended = {name: True for name in removals if name in live}
     for document in publish:
-        old = old_by_id.get(document.id)
+        old = live.get(document.id)
         if old is not None:
             before = old.title, old.metadata, hashes.get(old.rid, [])
             after = document.title, to_json(document.metadata), [facts.chunk.text_hash for facts in document.chunks]

@@ -24,7 +24,6 @@ _QUOTED = ("text", "start_char", "end_char", "page", "headings")  # what a citat
 _COMPRESSION = 6  # of zlib, whose default it is
 _WORTHWHILE = 0.95  # of the length
 
-_DOCUMENTS = ByValues(select(s.document), s.document.c.id)
 _CHUNKS = ByValues(select(s.chunk), s.chunk.c.document)
 _DELETE_CHUNKS = ByValues(s.chunk.delete(), s.chunk.c.rid)
 _DELETE_DOCUMENTS = ByValues(s.document.delete(), s.document.c.rid)
@@ -107,22 +106,26 @@ class ChunkChanges:
 
 
 def write(
-    connection: Connection, publish: Sequence[DocumentFacts], remove: Sequence[str], stamp: CommitStamp
+    connection: Connection,
+    publish: Sequence[DocumentFacts],
+    remove: Sequence[str],
+    live: Mapping[str, Row[Any]],
+    stamp: CommitStamp,
 ) -> ChunkChanges:
     """Replace the earlier versions of published documents and remove others; return what this changes in chunks.
 
-    Unchanged chunks cost nothing. Unknown ids to remove are ignored.
+    `live` has the rows of those that exist, by id. Unchanged chunks cost nothing. Unknown ids to remove are ignored.
     """
     changes = ChunkChanges()
     if publish:
         _check(publish)
-        old_by_id = {row.id: row for row in _DOCUMENTS.rows(connection, [document.id for document in publish])}
+        old_by_id = {document.id: live[document.id] for document in publish if document.id in live}
         rid_by_id = _document_rids(connection, publish, old_by_id)
         chunk_rows = _compare(connection, publish, old_by_id, rid_by_id, changes)
         _write_documents(connection, publish, old_by_id, rid_by_id, changes.retracting_documents, stamp)
         _write_chunks(connection, chunk_rows, changes)
-        _write_contents(connection, publish, rid_by_id)
-    removed_by_rid = {row.rid: row for row in _DOCUMENTS.rows(connection, sorted(set(remove)))}
+        _write_contents(connection, publish, old_by_id, rid_by_id)
+    removed_by_rid = {live[name].rid: live[name] for name in sorted(set(remove)) if name in live}
     removed = _CHUNKS.rows(connection, removed_by_rid)
     changes.outdated_documents.update(removed_by_rid)
     for row in removed:
@@ -257,16 +260,25 @@ def _write_documents(
     insert_rows(connection, s.metadata_value, values)
 
 
-def _write_contents(connection: Connection, documents: Sequence[DocumentFacts], rid_by_id: Mapping[str, int]) -> None:
+def _write_contents(
+    connection: Connection,
+    documents: Sequence[DocumentFacts],
+    old_by_id: Mapping[str, Row[Any]],
+    rid_by_id: Mapping[str, int],
+) -> None:
     """Keep the texts and files of documents in place of earlier ones, equal ones once; one is in memory at a time."""
-    rows: list[dict[str, Any]] = []
-    for document in documents:
-        for kind, content in _contents(document):
-            content_hash = digest_bytes(content)
-            rows.append({"document": rid_by_id[document.id], "kind": kind, "hash": content_hash})
-            if not _STORED_CONTENTS.rows(connection, [content_hash]):
-                _write_parts(connection, content_hash, content)
-    _drop_contents(connection, [rid_by_id[document.id] for document in documents], rows)
+    rows: list[dict[str, Any]] = [
+        {"document": rid_by_id[document.id], "kind": kind, "hash": digest_bytes(content)}
+        for document in documents
+        for kind, content in _contents(document)
+    ]
+    stored = {row.hash for row in _STORED_CONTENTS.rows(connection, {row["hash"] for row in rows})}
+    contents = (content for document in documents for _, content in _contents(document))
+    for row, content in zip(rows, contents, strict=True):
+        if row["hash"] not in stored:
+            _write_parts(connection, row["hash"], content)
+            stored.add(row["hash"])
+    _drop_contents(connection, [old.rid for old in old_by_id.values()], rows)
 
 
 def _contents(document: DocumentFacts) -> Iterator[tuple[str, bytes]]:

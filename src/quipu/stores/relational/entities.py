@@ -242,7 +242,7 @@ def write_synonyms(connection: Connection, compared: SynonymUpdate, revision: in
     unchanged = _UNCHANGED_RIDS.rows(connection, sorted(keys), revision=compared.revision)
     rid_by_key: dict[str, int] = dict(map(tuple, unchanged))
     similarity_by_pair = {
-        _ordered(rid_by_key[pair.first], rid_by_key[pair.second]): round(pair.similarity * _MILLIONTHS)
+        tuple(sorted((rid_by_key[pair.first], rid_by_key[pair.second]))): round(pair.similarity * _MILLIONTHS)
         for pair in compared.pairs
         if pair.first in rid_by_key and pair.second in rid_by_key
     }
@@ -393,7 +393,3 @@ def _allowed_types(snapshot: Snapshot) -> EntityTypes:
         types=tuple(types),
         codes=np.array([code_by_type[type_by_rid[rid]] for rid in rids], dtype=np.int64),
     )
-
-
-def _ordered(first: int, second: int) -> tuple[int, int]:
-    return (first, second) if first < second else (second, first)

@@ -113,17 +113,14 @@ def rebuild(connection: Connection, backend: Backend) -> None:
     for kind, table in ((_ENTITY, s.entity), (_RELATION, s.relation)):
         rows = connection.execute(select(s.summary).where(s.summary.c.kind == kind.value)).all()
         hashes = summaries.input_hashes(connection, kind, sorted(row.owner for row in rows))
-        sound = {row.owner: row.text for row in rows if hashes.get(row.owner) == row.inputs_hash and _is_intact(row)}
+        current = [row for row in rows if hashes.get(row.owner) == row.inputs_hash]
+        sound = {row.owner: row.text for row in current if row.checksum == checksum(s.summary, row._mapping)}
         summaries.drop(connection, kind, sorted({row.owner for row in rows} - sound.keys()))
         show = table.update().where(table.c.rid == bindparam("row"))
         show = show.values(description=bindparam("summary"), described_by=bindparam("origin"))
         rows_of_sound = [{"row": rid, "summary": text, "origin": s.SUMMARISED} for rid, text in sound.items()]
         execute_rows(connection, show, rows_of_sound)
     refold(connection, backend, count_all(connection))
-
-
-def _is_intact(summary: Row[Any]) -> bool:
-    return bool(summary.checksum == checksum(s.summary, summary._mapping))
 
 
 def _refold_relations(

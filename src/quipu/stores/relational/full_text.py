@@ -5,11 +5,12 @@ It is summed in the order of the question's terms, in float64. So equal indexes 
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, case, func, select
 
 from quipu.stores.relational.filters import allowed_chunks, find_sorted
 from quipu.stores.relational.postings import (
@@ -27,7 +28,7 @@ from quipu.stores.relational.postings import (
 from quipu.stores.relational.snapshot import Snapshot, cached_arrays
 from quipu.stores.relational.sql import ByValues, Ints, blocks, driver_rows
 from quipu.text.references import REFERENCE_MARKS
-from quipu.text.unicode import is_unspaced
+from quipu.text.words import is_one_character
 
 Floats = npt.NDArray[np.float64]
 
@@ -46,8 +47,12 @@ _LISTS = ByValues(select(_p.term, _p.slots, _p.counts, _p.segment).where(_p.segm
 _LISTS_FROM = select(_p.term, _p.slots, _p.counts, _p.segment).where(
     _p.segment.in_(_every), _p.term >= bindparam("first"), _p.term < bindparam("end")
 )
-_SIZES_OF = ByValues(
-    select(_p.term, func.sum(func.length(_p.slots))).where(_p.segment.in_(_every)).group_by(_p.term), _p.term
+_is_short = func.length(_p.slots) <= bindparam("n_bytes")
+_SHORT_LISTS = ByValues(
+    select(_p.term, *(case((_is_short, part)) for part in (_p.slots, _p.counts)), _p.segment).where(
+        _p.segment.in_(_every)
+    ),
+    _p.term,
 )
 _SLOTS = ByValues(select(_p.term, _p.segment, _p.slots).where(_p.segment.in_(_every)), _p.term)
 
@@ -105,12 +110,15 @@ def chunks_with_terms(snapshot: Snapshot, terms: Sequence[str], max_chunks: int)
     A term that is in no chunk, or in more than `max_chunks` of the whole index, is left out.
     """
     term_by_key = {index_key(key_of(term) if term.startswith(REFERENCE_MARKS) else term): term for term in terms}
-    n_bytes_by_key = dict(_SIZES_OF.tuples(snapshot.connection, sorted(term_by_key)))
-    rare = sorted(key for key, n_bytes in n_bytes_by_key.items() if n_bytes <= max_chunks * SLOT_BYTES)
-    if not rare:
+    n_bytes = max_chunks * SLOT_BYTES
+    rows = _SHORT_LISTS.tuples(snapshot.connection, sorted(term_by_key), n_bytes=n_bytes)
+    n_bytes_by_key = Counter[str]()
+    for key, slots, *_ in rows:
+        n_bytes_by_key[key] += n_bytes + 1 if slots is None else len(slots)
+    rows = [row for row in rows if n_bytes_by_key[row[0]] <= n_bytes]
+    if not rows:
         return {}
     segments, starts, chunks, _ = _slots_of_all_chunks(snapshot)
-    rows = _LISTS.tuples(snapshot.connection, rare)
     postings = Postings.unpacked(rows)
     row_starts = starts[np.searchsorted(segments, [row[3] for row in rows])]
     numbers = chunks[np.repeat(row_starts, postings.sizes) + postings.slots]
@@ -148,7 +156,7 @@ def _slots_of_all_chunks(snapshot: Snapshot) -> tuple[Ints, ...]:
 
 def _rows_by_term(connection: Connection, terms: Sequence[str]) -> list[list[tuple[str, bytes, bytes, int]]]:
     """Return for each term its rows: term, slots, counts, segment."""
-    keys = {term: index_key(term) for term in terms if not _is_prefix(term)}
+    keys = {term: index_key(term) for term in terms if not is_one_character(term)}
     rows_by_key: dict[str, list[tuple[str, bytes, bytes, int]]] = {key: [] for key in keys.values()}
     for key, slots, counts, rid in _LISTS.tuples(connection, sorted(rows_by_key)):
         rows_by_key[key].append((key, slots, counts, rid))
@@ -158,10 +166,6 @@ def _rows_by_term(connection: Connection, terms: Sequence[str]) -> list[list[tup
 def _rows_from(connection: Connection, prefix: str) -> list[tuple[str, bytes, bytes, int]]:
     rows = driver_rows(connection.execute(_LISTS_FROM, {"first": prefix, "end": prefix + _AFTER_ALL}))
     return [(term, slots, counts, rid) for term, slots, counts, rid in rows]
-
-
-def _is_prefix(term: str) -> bool:
-    return len(term) == 1 and is_unspaced(term)
 
 
 def _matches(

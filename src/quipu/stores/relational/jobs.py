@@ -7,13 +7,13 @@ import os
 import socket
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, literal, or_, select, union_all
 
 from quipu.model.chunking import chunking_from_json
 from quipu.model.delta import DocumentFacts, ExtractionReply, Job, JobFailure
@@ -91,34 +91,34 @@ def claim(connection: Connection, limit: int, *, owner: str, now_s: Time, until_
     Their documents hold at most CLAIM_BYTES together, unless the first alone holds more.
     """
     is_unfinished = _j.status.in_((*WAITING, *WORKING))
-    owners = connection.execute(select(_j.owner).where(is_unfinished, _j.owner != "").distinct()).scalars()
-    dead = [name for name in owners if name != owner and is_dead(name)]
-    is_free = or_(_j.owner == "", _j.owner.in_(dead), _j.lease_until < now_s)
-    sizes = select(_j.rid, func.length(_j.data).label("size")).where(is_unfinished, is_free)
-    rids = _first_within(CLAIM_BYTES, connection.execute(sizes.order_by(_j.rid).limit(limit)).all())
-    rows = connection.execute(select(s.job).where(_j.rid.in_(rids)).order_by(_j.rid)).all()
-    for row in rows:
-        status = DocumentStatus.REMOVING if row.data is None else DocumentStatus.PARSING
-        lease = {"owner": owner, "lease_until": until_s, "status": status}
-        connection.execute(s.job.update().where(_j.rid == row.rid).values(lease))
-    return [_job(row) for row in rows]
+    sizes = select(_j.rid, func.length(_j.data).label("size"), literal("").label("owner")).order_by(_j.rid).limit(limit)
+    free = sizes.where(is_unfinished, or_(_j.owner == "", _j.lease_until < now_s))
+    owners = select(literal(0), literal(0), _j.owner).where(is_unfinished, _j.owner != "").distinct()
+    rows = connection.execute(union_all(select(free.subquery()), owners)).all()
+    dead = [row.owner for row in rows if row.owner not in ("", owner) and is_dead(row.owner)]
+    if dead:
+        is_free = or_(_j.owner == "", _j.owner.in_(dead), _j.lease_until < now_s)
+        rows = connection.execute(sizes.where(is_unfinished, is_free)).all()
+    rids = _first_within(CLAIM_BYTES, dict(sorted((rid, size or 0) for rid, size, holder in rows if not holder)))
+    if not rids:
+        return []
+    status = case((_j.data.is_(None), DocumentStatus.REMOVING.value), else_=DocumentStatus.PARSING.value)
+    lease = {"owner": owner, "lease_until": until_s, "status": status}
+    connection.execute(s.job.update().where(_j.rid.in_(rids)).values(lease))
+    return [_job(row) for row in connection.execute(select(s.job).where(_j.rid.in_(rids)).order_by(_j.rid))]
 
 
-def _first_within(n_bytes: int, jobs: Sequence[Any]) -> list[int]:
+def _first_within(n_bytes: int, sizes: Mapping[int, int]) -> list[int]:
     """Return the first jobs whose documents hold at most `n_bytes` together, but at least one job."""
-    rids, sizes = [job.rid for job in jobs], (job.size or 0 for job in jobs)
-    return [
-        rid for i, (rid, total) in enumerate(zip(rids, accumulate(sizes), strict=True)) if total <= n_bytes or not i
-    ]
+    totals = zip(sizes, accumulate(sizes.values()), strict=True)
+    return [rid for i, (rid, total) in enumerate(totals) if total <= n_bytes or not i]
 
 
 def update(
-    connection: Connection, status: DocumentStatus, job_ids: Sequence[int] | None, *, owner: str, until_s: Time
+    connection: Connection, status: DocumentStatus, job_ids: Collection[int], *, owner: str, until_s: Time
 ) -> set[int]:
-    """Set the status of those jobs (None: all) that `owner` still holds and return them; QUEUED releases them."""
-    is_owned = [_j.owner == owner, _j.status.in_((*WAITING, *WORKING))]
-    if job_ids is not None:
-        is_owned.append(_j.rid.in_(job_ids))
+    """Set the status of those jobs that `owner` still holds and return them; QUEUED releases them."""
+    is_owned = _j.owner == owner, _j.status.in_((*WAITING, *WORKING)), _j.rid.in_(sorted(job_ids))
     owned = set(connection.execute(select(_j.rid).where(*is_owned)).scalars())
     is_released = status is DocumentStatus.QUEUED
     values = {"status": _first_status(), **_FREE} if is_released else {"status": status, "lease_until": until_s}
@@ -165,7 +165,7 @@ def split_superseded(
     jobs = current(connection, [*(doc.job for doc in publish if doc.job is not None), *document_by_job])
     superseded = [doc.id for doc in publish if doc.job is not None and doc.job not in jobs]
     superseded += [document for job, document in document_by_job.items() if job not in jobs]
-    return [doc for doc in publish if doc.job is None or doc.job in jobs], tuple(superseded)
+    return [doc for doc in publish if doc.job is None or doc.job in jobs], tuple(dict.fromkeys(superseded))
 
 
 def cancel(connection: Connection, document_ids: Sequence[str]) -> list[str]:

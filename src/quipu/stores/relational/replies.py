@@ -74,8 +74,10 @@ def record(connection: Connection, backend: Backend, replies: Sequence[Extractio
 
     A reply with no document is kept until `purge`.
     """
-    _, version_by_id = _versions(connection, sorted({reply.document_id for reply in replies}))
-    owned = [reply for reply in replies if reply.document_id in version_by_id]
+    ids = {reply.document_id for reply in replies}
+    live = {row.id for row in _LIVE.rows(connection, sorted(ids))}
+    needing = live | {row.document for row in _QUEUED.rows(connection, sorted(ids - live))}
+    owned = [reply for reply in replies if reply.document_id in needing]
     _put(connection, {reply.input_hash: reply.payload for reply in reversed(owned)}, ReplyLifetime.DOCUMENTS)
     use(connection, backend, [(reply.document_id, reply.input_hash) for reply in owned])
     free = [reply for reply in replies if not reply.document_id]

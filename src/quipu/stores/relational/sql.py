@@ -35,9 +35,11 @@ from sqlalchemy import (
     cast,
     func,
     insert,
+    literal,
     literal_column,
     select,
     text,
+    union_all,
 )
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import NullType
@@ -150,11 +152,18 @@ def meta_value(key: str) -> Select[Any]:
     return select(s.meta.c.value).where(s.meta.c.key == key)
 
 
+_GROWING = s.document, s.chunk, s.edit, s.entity, s.relation, s.name  # by each commit of documents
+_META_AND_LAST_ROWS = union_all(
+    select(s.meta.c.key, s.meta.c.value),
+    *(select(literal(table.name), cast(func.coalesce(func.max(table.c.rid), 0), Text)) for table in _GROWING),
+)
+
+
 @contextmanager
 def remembered_meta(connection: Connection) -> Iterator[None]:
-    """Read the single values of the index once for all of a write transaction, which alone can change them."""
+    """Read the single values of the index, and last rows, once for a write transaction, which alone changes them."""
     notes = connection.info  # a connection that is lost has none any more
-    notes[_META] = dict(map(tuple, connection.execute(select(s.meta))))
+    notes[_META] = dict(map(tuple, connection.execute(_META_AND_LAST_ROWS)))
     try:
         yield
     finally:
@@ -186,12 +195,8 @@ def n_changed(connection: Connection, statement: Update | Delete) -> int:
 
 def next_rid(connection: Connection, table: Table) -> int:
     """Return the row number after the last one; safe because there is one write transaction at a time."""
-    return (connection.scalar(_last_rid(table)) or 0) + 1
-
-
-@lru_cache
-def _last_rid(table: Table) -> Select[Any]:
-    return select(func.max(table.c.rid))
+    last = connection.info.get(_META, {}).pop(table.name, None)  # once: then rows are inserted
+    return int(last or connection.scalar(select(func.max(table.c.rid))) or 0) + 1
 
 
 def blocks(values: Iterable[T], size: int = BLOCK) -> Iterator[list[T]]:

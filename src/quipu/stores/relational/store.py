@@ -4,7 +4,6 @@
 """
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -12,9 +11,9 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TypeVar
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import Connection, select
 
-from quipu.errors import Busy, Corrupt, Mismatch, Unavailable
+from quipu.errors import Busy, Mismatch, Unavailable
 from quipu.model.delta import CommitResult, Delta, DocumentFacts, Job
 from quipu.model.document import DocumentStatus
 from quipu.model.query import Filter
@@ -36,11 +35,15 @@ from quipu.stores.relational import (
     vectors,
     verify,
 )
-from quipu.stores.relational import schema as s
 from quipu.stores.relational.conversations import RelationalConversations
 from quipu.stores.relational.edits import RelationalEdits
 from quipu.stores.relational.history import RelationalHistory
-from quipu.stores.relational.migrations import SCHEMA, migrate
+from quipu.stores.relational.migrations import (
+    SCHEMA,
+    create_or_migrate,
+    explain_failed_migration,
+    schema_number,
+)
 from quipu.stores.relational.snapshot import BloomFilter, Snapshot, SnapshotCache, SnapshotCaches, check_tokenizer
 from quipu.stores.relational.sql import (
     Backend,
@@ -49,7 +52,6 @@ from quipu.stores.relational.sql import (
     read_meta,
     read_number,
     remembered_meta,
-    write_meta,
 )
 from quipu.stores.relational.view import RelationalView
 from quipu.text.words import Analyzer
@@ -72,6 +74,7 @@ class RelationalStore:
         self._keeps_history = keeps_history
         self._lock = asyncio.Lock()
         self._is_closed = False
+        self._claimed: set[int] = set()  # jobs that it may hold
         self._caches = SnapshotCaches()
         # Set until the first commit with documents: before that, another process may choose another embedder.
         self._embedder: tuple[str, int] | None = None
@@ -107,19 +110,19 @@ class RelationalStore:
 
         `any_tokenizer` opens an index whose full text was built with another tokenizer, in order to rebuild it.
         """
-        if await self._read(_schema_number) != SCHEMA:  # else opening writes nothing
+        if await self._read(schema_number) != SCHEMA:  # else opening writes nothing
             try:
                 await self._run(lambda connection: create_or_migrate(connection, self._backend, self._analyzer))
             except Unavailable as error:
                 cause = error
-                await self._read(lambda connection: _explain_failed_migration(connection, cause))
+                await self._read(lambda connection: explain_failed_migration(connection, cause))
                 raise
         if not any_tokenizer:
             await self._read(lambda connection: check_tokenizer(connection, self._analyzer.identity))
 
     async def exists(self) -> bool:
         """Return whether there is an index in the database, of any version."""
-        return bool(await self._read(_schema_number))
+        return bool(await self._read(schema_number))
 
     async def identity(self) -> str:
         """Return what tells this index from all others, "" for one made before indexes had identities."""
@@ -133,7 +136,7 @@ class RelationalStore:
 
         def copy() -> int:
             with self._backend.reading() as source, target._backend.writing() as connection:
-                _check_copied(_schema_number(source))
+                _check_copied(schema_number(source))
                 archive.check_empty(connection)
                 create_or_migrate(connection, target._backend, self._analyzer)
                 return archive.copy_rows(source, connection)
@@ -146,6 +149,8 @@ class RelationalStore:
         if delta.publish or delta.enqueue:
             self._embedder = None
         self._bloom.finish(committed.revision)
+        published, failed = (document.job for document in delta.publish), (failure.job for failure in delta.fail)
+        self._claimed.difference_update(delta.remove_claimed, published, failed)
         return committed
 
     @asynccontextmanager
@@ -158,18 +163,23 @@ class RelationalStore:
     async def claim_jobs(self, limit: int) -> list[Job]:
         def claim(connection: Connection) -> list[Job]:
             now_s = self._backend.clock_s()
-            return jobs.claim(connection, limit, owner=self._owner, now_s=now_s, until_s=now_s + self._lease_s)
+            claimed = jobs.claim(connection, limit, owner=self._owner, now_s=now_s, until_s=now_s + self._lease_s)
+            self._claimed.update(job.id for job in claimed)
+            return claimed
 
         return await self._write(claim)
 
     async def update_jobs(self, status: DocumentStatus, job_ids: Sequence[int] | None = None) -> set[int]:
-        if "_owner" not in vars(self):  # then it has claimed none
+        claimed = self._claimed.copy() if job_ids is None else self._claimed.intersection(job_ids)
+        if not claimed:
             return set()
-        return await self._write(
+        held = await self._write(
             lambda connection: jobs.update(
-                connection, status, job_ids, owner=self._owner, until_s=self._backend.clock_s() + self._lease_s
+                connection, status, claimed, owner=self._owner, until_s=self._backend.clock_s() + self._lease_s
             )
         )
+        self._claimed -= claimed if status is DocumentStatus.QUEUED else claimed - held
+        return held
 
     @asynccontextmanager
     async def derivation_lease(self) -> AsyncIterator[bool]:
@@ -341,41 +351,6 @@ class RelationalStore:
             raise Unavailable(
                 "The index has been closed.", remedy="Open it again: `async with quipu.open(PATH) as kb`."
             )
-
-
-def create_or_migrate(connection: Connection, backend: Backend, analyzer: Analyzer) -> None:
-    """Create the tables of a new index, or migrate an index of an older version.
-
-    Raises Mismatch for the index of a newer version, and Corrupt for a database that is not an index.
-    """
-    if not inspect(connection).get_table_names():
-        backend.create_tables(connection, s.metadata)
-        write_meta(connection, "schema", SCHEMA)
-        write_meta(connection, "tokenizer", analyzer.identity)
-        write_meta(connection, "identity", uuid.uuid4().hex)
-        return
-    number = _schema_number(connection)
-    if not number:
-        raise Corrupt("The database has other tables and is not a Quipu index.", remedy="Choose another folder.")
-    migrate(connection, analyzer, number)
-
-
-def _schema_number(connection: Connection) -> int:
-    """Return the schema number of the index, 0 where the database is empty or not an index."""
-    tables = inspect(connection)
-    if not tables.has_table("meta") or {c["name"] for c in tables.get_columns("meta")} != {"key", "value"}:
-        return 0
-    number = read_meta(connection, "schema") or ""
-    return int(number) if number.isdigit() else 0
-
-
-def _explain_failed_migration(connection: Connection, error: Unavailable) -> None:
-    """Raise Unavailable with the cause and a remedy if the database is an index, which then is an older one."""
-    if number := _schema_number(connection):
-        raise Unavailable(
-            f"The index has schema {number} and could not be migrated to schema {SCHEMA}: {error.message}",
-            remedy="Run `quipu status` once as a user who may write to the index. After that, reading is enough.",
-        ) from error
 
 
 def _check_copied(number: int) -> None:

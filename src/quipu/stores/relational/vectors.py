@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, bindparam, func, select
+from sqlalchemy import Connection, Select, bindparam, exists, func, or_, select
 
 from quipu.errors import Mismatch
 from quipu.model.graph import chunk_text, entity_text, relation_text
@@ -63,12 +63,17 @@ _GONE = as_texts(
         _gone.model == LIVE, _gone.space == bindparam("space"), _gone.revision > bindparam("revision")
     )
 ).scalar_subquery()
-_COUNT_AND_GONE = (
-    select(func.count(), _DIMENSION, _GONE, meta_value("gone_since").scalar_subquery())
-    .select_from(s.vector)
-    .where(*_is_after)
-)
+_COUNT_AND_GONE = select(func.count(), _DIMENSION, _GONE).select_from(s.vector).where(*_is_after)
 _MAX_REVISION = 2**63 - 1
+_SPACES = tuple(VectorSpace)
+# Since when deleted rows are known, and whether a space has vectors or deleted ones: most indexes use three of seven.
+_GONE_SINCE_AND_USED = select(
+    meta_value("gone_since").scalar_subquery(),
+    *(
+        or_(*(exists().where(t.c.model == LIVE, t.c.space == space) for t in (s.vector, s.vector_gone)))
+        for space in _SPACES
+    ),
+)
 
 
 def _owned(hashed: Any, *columns: Any) -> Select[Any]:
@@ -185,7 +190,15 @@ def _is_empty(connection: Connection) -> bool:
 def vectors(snapshot: Snapshot, space: VectorSpace, after: int = -1, *, since: int | None = None) -> VectorBlock:
     """Return the vectors of a space with a row above `after`, and the rows deleted after the revision `since`."""
     where = {"space": space, "row": after, "revision": _MAX_REVISION if since is None else since}
-    n_after, dimension, deleted_rows, gone_since = snapshot.connection.execute(_COUNT_AND_GONE, where).one()
+
+    def read() -> tuple[Ints]:
+        return (np.array([int(value or 0) for value in snapshot.connection.execute(_GONE_SINCE_AND_USED).one()]),)
+
+    gone_since, *is_used = cached_arrays(snapshot.cache.arrays, "used spaces", read)[0]
+    is_empty = not is_used[_SPACES.index(space)]
+    n_after, dimension, deleted_rows = (
+        (0, 0, "") if is_empty else snapshot.connection.execute(_COUNT_AND_GONE, where).one()
+    )
     rows = np.empty(n_after, dtype=np.int64)
     matrix = np.empty((n_after, dimension if n_after else 0), dtype="<f2")
     result = snapshot.connection.execute(_AFTER, where) if n_after else None
@@ -196,7 +209,7 @@ def vectors(snapshot: Snapshot, space: VectorSpace, after: int = -1, *, since: i
         rows[start:end] = [row.rid for row in check_rows(s.vector, block)]
         matrix[start:end] = np.frombuffer(b"".join([row.data for row in block]), "<f2").reshape(len(block), -1)
         start = end
-    is_known = since is not None and since >= int(gone_since or 0)
+    is_known = since is not None and since >= gone_since
     return VectorBlock(
         rows=rows, vectors=matrix, deleted=np.sort(from_texts([(deleted_rows,)], 1)[0]) if is_known else None
     )

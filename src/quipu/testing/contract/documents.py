@@ -8,7 +8,6 @@ import pytest
 from quipu.errors import InvalidInput
 from quipu.model.delta import Delta, JobFailure
 from quipu.model.document import (
-    Document,
     DocumentListing,
     DocumentOrder,
     DocumentStatus,
@@ -41,10 +40,6 @@ async def _fill_listing(store: Store) -> None:
     await store.commit(Delta(enqueue=[letter, source("b/1", "Changed.")]))
 
 
-def _updated(document: Document) -> str:
-    return document.updated_at
-
-
 class DocumentsContract:
     """What is promised of documents and chunks."""
 
@@ -69,7 +64,9 @@ class DocumentsContract:
                 whole = await view.documents(listing=DocumentListing(order=order))
                 assert sorted(doc.id for doc in whole) == ["a", "b/1", "b/2", "c", "d%", "ä"]
                 if order is DocumentOrder.UPDATED:
-                    assert whole == sorted(sorted(whole, key=lambda doc: doc.id), key=_updated, reverse=True)
+                    assert whole == sorted(
+                        sorted(whole, key=lambda doc: doc.id), key=lambda doc: doc.updated_at, reverse=True
+                    )
                 else:
                     assert whole == sorted(whole, key=lambda doc: (getattr(doc, order), doc.id))
                 listing = DocumentListing(order=order, k=k)

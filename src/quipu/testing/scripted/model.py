@@ -11,7 +11,7 @@ import numpy.typing as npt
 from quipu.model.chat import FinishReason, Message, TokenCount
 from quipu.model.ids import digest
 from quipu.testing.scripted.fault_injection import FaultInjector, RequestDraw
-from quipu.testing.scripted.prompt_parsing import ParsedPrompt, parse_prompt
+from quipu.testing.scripted.prompt_parsing import parse_prompt
 from quipu.testing.scripted.replies import ScriptedReplyWriter
 from quipu.testing.scripted.script import FaultName, RequestKind, Script
 
@@ -137,7 +137,7 @@ class ScriptedModel:
         text, finish = _cut_reply(self._answerer.answer(prompt, draw, schema), draw, call.max_tokens)
         cached = self._prefixes.count_cached(texts) if self.script.service.caches_prefixes else 0
         tokens = TokenCount(input=count_prompt(texts), cached=cached, output=count_tokens(text))
-        return ChatReply(draw=draw, text=text, finish=finish, tokens=tokens, text_hash=_text_hash(prompt))
+        return ChatReply(draw=draw, text=text, finish=finish, tokens=tokens, text_hash=digest(prompt.text))
 
     def embed(self, model: str, texts: Sequence[str], dimension: int | None = None) -> NumericReply:
         """Return a vector for each text, changed by the injected fault if there is one."""
@@ -185,7 +185,3 @@ def _apply_numeric_fault(draw: RequestDraw, rows: npt.NDArray[np.float32], texts
     return NumericReply(
         draw=draw, rows=rows[list(indices)], indices=indices, n_tokens=n_tokens, text_hash=digest(*texts)
     )
-
-
-def _text_hash(prompt: ParsedPrompt) -> str:
-    return digest(prompt.text)

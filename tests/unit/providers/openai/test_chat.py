@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from quipu.providers.openai.chat import (
 from quipu.providers.openai.endpoint import Endpoint, Target
 from quipu.providers.openai.reply import ParsedReply, parse_reply
 from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, Script, Service
-from quipu.testing.server import ServerHandle, serving
+from quipu.testing.server import ServerHandle
 from tests.unit.providers.openai.raw import (
     HELLO,
     KEY,
@@ -40,12 +39,6 @@ from tests.unit.providers.openai.raw import (
 
 WHOLE = ChatParameters(is_streamed=False)
 SAID = "Knots are records."
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ServerHandle]:
-    with serving() as handle:
-        yield handle
 
 
 def _script(*faults: FaultName, **service: Any) -> Script:

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -27,7 +27,7 @@ from quipu.providers.openai.embeddings import (
 from quipu.providers.openai.endpoint import Target
 from quipu.providers.openai.reply import ErrorReply, ParsedReply, order_by_index, parse_reply, parse_token_count
 from quipu.testing.scripted.script import Fault, FaultName, Script, Service
-from quipu.testing.server import ServerHandle, serving
+from quipu.testing.server import ServerHandle
 from quipu.wrap.chain import EmbedderChain
 from quipu.wrap.embedder import BatchingEmbedder, BatchLayer, WrappedEmbedder
 from quipu.wrap.guard import Retry, RetryPolicy
@@ -35,12 +35,6 @@ from quipu.wrap.meter import Meter, ModelPricing
 from quipu.wrap.metered_models import CountingEmbedder
 from tests.unit.providers.openai.raw import Asked, answering, count, endpoint, failure, reply
 from tests.unit.wrap.fakes import Shelf
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ServerHandle]:
-    with serving() as handle:
-        yield handle
 
 
 @asynccontextmanager

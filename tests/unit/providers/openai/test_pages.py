@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from quipu.providers.openai.embeddings import EmbeddingParameters, open_embedder
 from quipu.providers.openai.endpoint import ANY_KEY_VARIABLE, Endpoint
 from quipu.providers.openai.rerank import HttpReranker
 from quipu.settings import Settings
-from quipu.testing.server import ServerHandle, serving
+from quipu.testing.server import ServerHandle
 from tests.unit.providers.openai.raw import HELLO, count
 
 FOLDER = Path(__file__).parents[4] / "docs" / "providers"
@@ -39,12 +38,6 @@ def _models(setting: str) -> list[str]:
         if f"| `{setting}` |" in text:
             found |= set(ROW.findall(text))
     return sorted(found)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ServerHandle]:
-    with serving() as handle:
-        yield handle
 
 
 def _endpoint(server: ServerHandle, name: str) -> tuple[Endpoint, str]:

@@ -1,7 +1,7 @@
 """What one small call shows of a model."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count as counting
 
 import pytest
@@ -11,7 +11,7 @@ from quipu.providers.openai.embeddings import EmbeddingParameters, open_embedder
 from quipu.providers.openai.probe import probe_chat, probe_embedder, probe_reranker
 from quipu.providers.openai.rerank import HttpReranker
 from quipu.testing.scripted.script import CannedReply, ReplyRules, Script, Service
-from quipu.testing.server import ServerHandle, serving
+from quipu.testing.server import ServerHandle
 from tests.unit.providers.openai.raw import (
     STREAM,
     Answer,
@@ -27,12 +27,6 @@ from tests.unit.providers.openai.raw import (
 )
 
 FITTING = '{"quipu": "A knot is a bend in a cord."}'
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ServerHandle]:
-    with serving() as handle:
-        yield handle
 
 
 def _clock(step_s: float = 1.0) -> Callable[[], float]:

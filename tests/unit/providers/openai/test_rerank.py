@@ -1,6 +1,6 @@
 """Rerankers in the shapes services give them."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -12,18 +12,12 @@ from quipu.providers.openai.catalog import PROVIDERS
 from quipu.providers.openai.endpoint import Endpoint
 from quipu.providers.openai.rerank import HttpReranker
 from quipu.testing.scripted.script import Fault, FaultName, Script
-from quipu.testing.server import ServerHandle, serving
+from quipu.testing.server import ServerHandle
 from quipu.wrap.metered_models import CountingReranker
 from tests.unit.providers.openai.raw import Asked, answering, count, endpoint, failure, reply
 
 QUESTION = "What are knots?"
 TEXTS = ["Rain fell.", "Knots are records.", "What knots are."]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ServerHandle]:
-    with serving() as handle:
-        yield handle
 
 
 @asynccontextmanager

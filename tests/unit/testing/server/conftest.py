@@ -1,27 +1,11 @@
 """One scripted server for all tests of it; each test finds it as if it had just started."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
-from quipu.testing.scripted.script import Script
-from quipu.testing.server import ServerHandle, serving
+from quipu.testing.server import ServerHandle
 from tests.unit.testing.server.client import Client
-
-
-@pytest.fixture(scope="session")
-def running() -> Iterator[ServerHandle]:
-    """A server that runs as long as the tests."""
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: ServerHandle) -> ServerHandle:
-    """The server with the default script and nothing counted."""
-    running.configure(Script())
-    running.reset()
-    return running
 
 
 @pytest.fixture
