@@ -86,3 +86,12 @@ def test_a_question_about_something_else_is_refused(tmp_path: Path) -> None:
         index.add(_as_lines(tmp_path))
         for text in ("Who painted the Mona Lisa?", "Do you ship to Brazil?", "How do I reset my router?"):
             assert not index.query(text).is_supported, text
+
+
+def test_a_record_that_asks_something_else_about_a_term_does_not_define_it(tmp_path: Path) -> None:
+    page = "# Yam\n\nYam is a chain of post stations.\n\n## Why Yam?\n\nFresh horses wait there.\n"
+    (tmp_path / "yam.md").write_text(page, encoding="utf-8")
+    with sync.open(tmp_path / "kb") as kb:
+        kb.add(tmp_path / "yam.md")
+        assert "post stations" in kb.query("What is Yam?").text.split("[1]")[0]
+        assert "Fresh horses" in kb.query("Why Yam?").text.split("[1]")[0]

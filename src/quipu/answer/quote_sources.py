@@ -20,6 +20,7 @@ from quipu.model.graph import Chunk, EntityMention
 from quipu.model.ids import sentence_place
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
+from quipu.text.sentences import record_questions
 from quipu.text.words import content_terms_of
 
 MAX_PASSAGES = 8  # of the evidence; more change nothing, fewer lose answers
@@ -126,7 +127,7 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
         ranked=tuple(map(tuple, ranked)),
         text_score=best_text_score / math.log(2 + n_chunks),
         subject=_subject(evidence),
-        nearest_question=nearest,
+        nearest_question=nearest if not is_definition or _asks_for_definition(nearest, near) else None,
         chunk_by_place={(chunk.document_id, chunk.ordinal): chunk for chunk in near},
         whole_documents=frozenset(cut),
     )
@@ -140,6 +141,17 @@ def _nearest_question(evidence: Evidence) -> NearestQuestion | None:
     chunk, ordinal = sentence_place(matches[0].id)
     others = (match.score for match in matches[1:])
     return NearestQuestion(chunk=chunk, ordinal=ordinal, margin=matches[0].score - max(others, default=FAR_COSINE))
+
+
+def _asks_for_definition(nearest: NearestQuestion | None, chunks: Sequence[Chunk]) -> bool:
+    """Return whether the question of a record asks what something is: "Why camels?" is near, but defines nothing."""
+    questions = [
+        chunk.text[start:end]
+        for chunk in chunks
+        if nearest and chunk.id == nearest.chunk
+        for start, end in record_questions(chunk.text, chunk.header)[nearest.ordinal :][:1]
+    ]
+    return any(analyse_question(text).kind is QuestionKind.DEFINITION for text in questions)
 
 
 def _subject(evidence: Evidence) -> str:

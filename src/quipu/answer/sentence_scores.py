@@ -316,7 +316,7 @@ class _Scorer:
             explains = begins and text.is_in_section(index, self._finder.codes)
             if explains or self._definition.matches(beginning, text.about):
                 return self._weights.definition
-            return self._weights.definition / 2 * (start == block.start and self._is_below_term(text, index))
+            return self._weights.definition * (start == block.start and self._below_term(text, index))
         if self._kind is QuestionKind.HOW_TO:
             following = text.blocks[index + 1].kind if index + 1 < len(text.blocks) else None
             return self._weights.form * (BlockKind.CODE in (block.kind, following))
@@ -343,19 +343,21 @@ class _Scorer:
                 return True
         return any(name.casefold() not in words for name in _CAPITALISED.findall(sentence))
 
-    def _is_below_term(self, text: _MatchedText, index: int) -> bool:
-        """Return whether a block is the first paragraph below a heading, or in a document, about the term itself."""
+    def _below_term(self, text: _MatchedText, index: int) -> float:
+        """Return 1 for the first paragraph below a heading, or in a document, that is the term; 0.5 if it says more."""
         heading = text.blocks[index].heading
-        above = [block.kind for block in text.blocks[heading + 1 : index]]
-        if text.blocks[index].kind is not BlockKind.PARAGRAPH or any(kind is not BlockKind.NOISE for kind in above):
-            return False
+        below = [block for block in text.blocks[heading + 1 : index + 1] if block.kind is not BlockKind.NOISE]
+        blocks = [block for block in below if not text.text.startswith("[Picture: ", block.start)]
+        if blocks != [text.blocks[index]] or blocks[0].kind is not BlockKind.PARAGRAPH:
+            return 0.0
         chunk = text.passage.chunk
         if heading >= 0:
             title = text.text[text.blocks[heading].start : text.blocks[heading].end]
         else:
             title = (chunk.title, *chunk.headings)[-1] if chunk.ordinal == 0 or chunk.headings else ""
         words = frozenset(content_terms_of(title))
-        return bool(self._term) and self._term <= words and len(words) <= len(self._term) + 2
+        is_about = self._term <= words and len(words) <= len(self._term) + 2 and bool(self._term)
+        return is_about * (1.0 if words == self._term else 0.5)
 
 
 def sentence_bounds(text: str, block: TextBlock) -> Iterator[Span]:

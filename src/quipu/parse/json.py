@@ -96,9 +96,10 @@ def _add_record(builder: DocumentBuilder, record: object, level: int = 1) -> Non
     """Add a record: its title as a heading if it also has a text, then its values, then its text."""
     builder.path.leave(level)
     values = dict(record) if isinstance(record, Mapping) else {"": record}
-    text_key = next((key for key in _TEXTS if _is_text(values.get(key))), None)
+    texts = {key: str(value).strip() for key, value in values.items() if isinstance(value, str)}
+    text_key = next((key for key in _TEXTS if len(texts.get(key, "")) >= _MIN_TEXT), None)
     text = str(values.pop(text_key)) if text_key else ""
-    title_key = next((key for key in _TITLES if _is_title(values.get(key))), None) if text else None
+    title_key = next((key for key in _TITLES if 0 < len(texts.get(key, "")) <= _MAX_TITLE), None) if text else None
     if title_key:
         builder.add_heading(str(values.pop(title_key)), level)
     lines: list[str] = []
@@ -108,14 +109,6 @@ def _add_record(builder: DocumentBuilder, record: object, level: int = 1) -> Non
         n_characters += len(line)
         builder.check_room_for(n_characters)
     builder.add("\n".join([*lines, *(["", text] if lines else [text])] if text else lines))
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value.strip()) >= _MIN_TEXT
-
-
-def _is_title(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value.strip()) <= _MAX_TITLE
 
 
 def _flatten(values: Mapping[object, object], path: str = "", depth: int = 0) -> Iterator[str]:

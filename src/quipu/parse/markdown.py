@@ -32,7 +32,7 @@ _FRONT_MATTER_END = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _MAX_YAML_DEPTH = 50
 _MAX_FRONT_MATTER = 100_000  # characters; they take about a second
 _TAG = r"</?(?:a|b|br|center|details|div|em|font|i|kbd|p|picture|small|source|span|strong|sub|summary|sup|u)\b[^<>]*>"
-_UNSEEN = rf"(?:<!--(?>.*?-->)|{_TAG})"
+_UNSEEN = rf"(?:<!--(?>.*?-->)|\[(?:<!---->)*\]\([^()\s]+\)|{_TAG})"
 # What is code, a heading, a link, lines that show nothing with the blank ones below them, or marks within a line.
 _HTML = re.compile(
     r"(?P<code>^[ \t>]*(?P<fence>`{3,20}|~{3,20}).*?(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`|``[^\n]+?``"
@@ -71,9 +71,9 @@ def parse_markdown(markup: str, name: str) -> ParsedDocument:
     document's `name`, if this takes too much memory or time.
     """
     if "![" in markup or "<img" in markup.lower():
-        markup = replace_pictures(markup, without="<!---->")  # so that its line goes with it
-    if "<" in markup and (shown := without_html(markup)).strip():
-        markup = shown
+        markup = replace_pictures(markup, without="<!---->")
+    if "<" in markup and (text := without_html(markup)).strip():
+        markup = text
     is_large = len(markup) > _MAX_CHARACTERS_IN_PROCESS
     return read_markup_in_process("markdown", markup, name) if is_large else read_markup(markup)
 

@@ -88,6 +88,14 @@ def test_a_definition_prefers_the_sentence_that_defines() -> None:
     assert "post station" in _quotes("What is a yam?", mentioned, defined)[0].text
 
 
+@pytest.mark.parametrize("picture", ["", "[Picture: A rider]\n\n"])
+def test_the_first_paragraph_below_the_term_defines_it_before_one_below_more_than_the_term(picture: str) -> None:
+    defined = "Fast and safe post stations of the Mongols, which had fresh horses for every rider of the khan."
+    page = passage_text(f"# Yam\n\n{picture}{defined}\n\n{FILLER}", title="Yam")
+    others = passage_text(f"## Yam riders\n\nThese riders may use the yam.\n\n{FILLER}", title="Yam", score=0.8)
+    assert defined in _quotes("What is the yam?", others, page)[0].text
+
+
 def test_a_question_for_a_time_prefers_the_sentence_with_one() -> None:
     text = f"The bridge was built by the guild.\n\n{FILLER}\n\n{FILLER}\n\nThe bridge was built in 1352."
     assert "1352" in _quotes("When was the bridge built?", passage_text(text))[0].text

@@ -96,7 +96,9 @@ def short_texts(chunks: Sequence[Chunk], n: int) -> list[ShortText]:
     Texts in the language of most chunks come first.
     """
     main_text = max(
-        (chunk.text for chunk in chunks), key=lambda text: (_n_same_language(text, chunks), digest(text)), default=""
+        (chunk.text for chunk in chunks),
+        key=lambda text: (sum(not languages_differ(text, chunk.text) for chunk in chunks), digest(text)),
+        default="",
     )
     candidates = [(_n_mentions(text), text) for chunk in chunks for text in _candidates(chunk)]
     candidates = [candidate for candidate in candidates if candidate[0]]
@@ -156,11 +158,6 @@ def _candidates(chunk: Chunk) -> Iterator[ShortText]:
         run_end = end
     if min_length <= run_end - run_start <= max_length:
         yield ShortText(chunk.text[run_start:run_end], chunk)
-
-
-def _n_same_language(text: str, chunks: Sequence[Chunk]) -> int:
-    """Return how many of the chunks are in the language of a text."""
-    return sum(not languages_differ(text, chunk.text) for chunk in chunks)
 
 
 def _n_mentions(text: ShortText) -> int:
