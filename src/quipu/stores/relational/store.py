@@ -173,13 +173,13 @@ class RelationalStore:
         claimed = self._claimed.copy() if job_ids is None else self._claimed.intersection(job_ids)
         if not claimed:
             return set()
-        held = await self._write(
+        own_jobs = await self._write(
             lambda connection: jobs.update(
                 connection, status, claimed, owner=self._owner, until_s=self._backend.clock_s() + self._lease_s
             )
         )
-        self._claimed -= claimed if status is DocumentStatus.QUEUED else claimed - held
-        return held
+        self._claimed -= claimed if status is DocumentStatus.QUEUED else claimed - own_jobs
+        return own_jobs
 
     @asynccontextmanager
     async def derivation_lease(self) -> AsyncIterator[bool]:
