@@ -31,7 +31,7 @@ _FRONT_MATTER_START = re.compile(r"---[ \t]*\n(?=[ \t\n]*(?:#|---|[\"']?[^\s:#\"
 _FRONT_MATTER_END = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _MAX_YAML_DEPTH = 50
 _MAX_FRONT_MATTER = 100_000  # characters; they take about a second
-_TAG = r"</?(?:a|b|br|center|details|div|em|font|i|kbd|p|picture|small|source|span|strong|sub|summary|sup|u)\b[^<>]*>"
+_TAG = r"</?(?:a|b|br|center|details|div|em|font|i|kbd|p|picture|small|source|span|strong|summary|u)\b[^<>]*>"
 _UNSEEN = rf"(?:<!--(?>.*?-->)|\[(?:<!---->)*\]\([^()\s]+\)|{_TAG})"
 # What is code, a heading, a link, lines that show nothing with the blank ones below them, or marks within a line.
 _HTML = re.compile(
@@ -79,8 +79,9 @@ def parse_markdown(markup: str, name: str) -> ParsedDocument:
 
 
 def without_html(markup: str) -> str:
-    """Return Markdown without comments and tags of HTML, which no reader sees; in code, lists and tables they stay."""
-    end = max(markup.rfind("-->") + 3, markup.rfind(">") + 1)
+    """Return Markdown without comments and tags of HTML, which no reader sees; those in code, and of tables, stay."""
+    last = max(0, markup.rfind("-->"))  # what is behind a comment that does not end stays, so the time is linear
+    end = last + len(markup[last:].partition("<!--")[0])
     return _HTML.sub(_without_html, markup[:end]) + markup[end:]
 
 

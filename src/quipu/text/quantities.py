@@ -92,7 +92,8 @@ def read_quantities(
         -value if match["open"] or (match["sign"] or match["inner"] or "+") != "+" else value
         for value, match in zip(values, filter(None, matches), strict=True)
     ]
-    (before, after), separators = units.pop(), {_separator(number, mark) for number in digits} - {""}
+    wholes = (re.findall(r"\D", number.partition(mark)[0]) for number in digits)
+    (before, after), separators = units.pop(), {marks[0] for marks in wholes if marks}
     notation = Notation(decimal_mark=mark, separator=min(separators, default=""))
     return Quantities(values=tuple(signed), notation=notation, before=before, after=after)
 
@@ -137,10 +138,6 @@ def _value(number: str, mark: str) -> Decimal:
     whole, _, decimals = number.partition(mark)
     bare = re.sub(r"\D", "", whole)
     return Decimal(f"{bare}.{decimals}" if decimals else bare)
-
-
-def _separator(number: str, mark: str) -> str:
-    return next(iter(re.findall(r"\D", number.partition(mark)[0])), "")
 
 
 def _date(match: re.Match[str]) -> date | None:

@@ -79,7 +79,8 @@ def cut_points_of(document: ChunkableText, starts: Sequence[tuple[int, int]] | N
             header = document.header_at(piece_start)
             n_header = count(with_header(header, "")) if header else 0
             point_level = level if piece_start == start else WORD
-            points.append(CutPoint(piece_start, point_level, _rank(document.text, piece_start), n_before, n_header))
+            rank = blake2b(_context(document.text, piece_start, _CONTEXT), digest_size=8).digest()
+            points.append(CutPoint(piece_start, point_level, rank, n_before, n_header))
             n_before += count(document.text[piece_start:piece_end])
     return [*points, CutPoint(len(document.text), 0, b"", n_before, 0)]
 
@@ -201,10 +202,6 @@ def _word_cuts(text: str, start: int, end: int, max_size: int) -> Iterator[int]:
         start = min(choices, key=lambda index: crc32(_context(text, index, _WORD_CONTEXT)))
         if start < end:
             yield start
-
-
-def _rank(text: str, index: int) -> bytes:
-    return blake2b(_context(text, index, _CONTEXT), digest_size=8).digest()
 
 
 def _context(text: str, index: int, size: int) -> bytes:
