@@ -73,7 +73,7 @@ def test_icons_and_badges_have_no_text() -> None:
 )
 def test_pictures_of_markdown_are_replaced_outside_code(markup: str, text: str) -> None:
     assert replace_pictures(markup) == text
-    assert read("a.md", f"{markup}\n\nEnd.".encode()).text == f"{text}\n\nEnd."
+    assert read("a.md", f"{markup}\n\nEnd.".encode()).text == f"{text}\n\nEnd.".lstrip()
 
 
 def test_pictures_of_a_page_stand_where_they_are_shown_and_a_caption_does_not_repeat_them() -> None:
