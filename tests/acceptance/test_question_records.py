@@ -95,3 +95,11 @@ def test_a_record_that_asks_something_else_about_a_term_does_not_define_it(tmp_p
         kb.add(tmp_path / "yam.md")
         assert "post stations" in kb.query("What is Yam?").text.split("[1]")[0]
         assert "Fresh horses" in kb.query("Why Yam?").text.split("[1]")[0]
+
+
+def test_a_record_in_other_words_may_say_what_a_term_is(tmp_path: Path) -> None:
+    page = "# Shop\n\n## Can I get my money back?\n\nYes, within 30 days.\n\n## Where are you?\n\nIn Bergen.\n"
+    (tmp_path / "shop.md").write_text(page, encoding="utf-8")
+    with sync.open(tmp_path / "kb") as kb:
+        kb.add(tmp_path / "shop.md")
+        assert "within 30 days" in kb.query("What is the refund policy?").text

@@ -127,7 +127,7 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
         ranked=tuple(map(tuple, ranked)),
         text_score=best_text_score / math.log(2 + n_chunks),
         subject=_subject(evidence),
-        nearest_question=nearest if not is_definition or _asks_for_definition(nearest, near) else None,
+        nearest_question=None if is_definition and _asks_otherwise(nearest, question.parts[0].term, near) else nearest,
         chunk_by_place={(chunk.document_id, chunk.ordinal): chunk for chunk in near},
         whole_documents=frozenset(cut),
     )
@@ -143,15 +143,19 @@ def _nearest_question(evidence: Evidence) -> NearestQuestion | None:
     return NearestQuestion(chunk=chunk, ordinal=ordinal, margin=matches[0].score - max(others, default=FAR_COSINE))
 
 
-def _asks_for_definition(nearest: NearestQuestion | None, chunks: Sequence[Chunk]) -> bool:
-    """Return whether the question of a record asks what something is: "Why camels?" is near, but defines nothing."""
+def _asks_otherwise(nearest: NearestQuestion | None, term: str, chunks: Sequence[Chunk]) -> bool:
+    """Return whether the question of a record asks something else about a term than what it is: "Why camels?"."""
     questions = [
         chunk.text[start:end]
         for chunk in chunks
         if nearest and chunk.id == nearest.chunk
         for start, end in record_questions(chunk.text, chunk.header)[nearest.ordinal :][:1]
     ]
-    return any(analyse_question(text).kind is QuestionKind.DEFINITION for text in questions)
+    return any(
+        {*content_terms_of(term)} <= {*content_terms_of(text)}
+        and analyse_question(text).kind is not QuestionKind.DEFINITION
+        for text in questions
+    )
 
 
 def _subject(evidence: Evidence) -> str:
