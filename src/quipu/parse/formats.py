@@ -65,7 +65,7 @@ FORMATS: tuple[Format, ...] = (
         module="markdown",
         is_text=True,
         types=(("text/markdown", (".md", ".markdown", ".mdx")),),
-        keeps="headings, lists, tables, code, alt texts of pictures; front matter as metadata",
+        keeps="headings, lists, tables, code, alt texts of pictures, no comments of HTML; front matter as metadata",
     ),
     Format(
         name="reStructuredText",
