@@ -10,7 +10,7 @@ import pytest
 from quipu.model.document import DocumentStatus
 from quipu.stores.relational import jobs
 from quipu.stores.relational.jobs import end_owner, is_dead, new_owner
-from quipu.stores.relational.migrations import create_or_migrate
+from quipu.stores.relational.store import create_or_migrate
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.testing.facts import source
 from quipu.text.words import Analyzer

@@ -1,13 +1,12 @@
 """Migrations: how the tables of an index of an older version of Quipu are brought up to date."""
 
-import uuid
 from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Column, Connection, Table, inspect, select
 from sqlalchemy.schema import CreateColumn
 
-from quipu.errors import Corrupt, Mismatch, Unavailable
+from quipu.errors import Mismatch, Unavailable
 from quipu.model.document import stated_end, stated_start
 from quipu.stores.relational import (
     change_log,
@@ -21,8 +20,8 @@ from quipu.stores.relational import (
     vector_writes,
 )
 from quipu.stores.relational import schema as s
-from quipu.stores.relational.snapshot import BloomFilter
-from quipu.stores.relational.sql import Backend, metadata_from_json, read_meta, read_number, write_meta
+from quipu.stores.relational.snapshot import BloomFilter, schema_number
+from quipu.stores.relational.sql import metadata_from_json, read_meta, read_number, write_meta
 from quipu.text.words import Analyzer
 
 
@@ -170,32 +169,6 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
 )
 SCHEMA = 1 + len(MIGRATIONS)
 _TERMS_SCHEMA = 18  # the first schema with the present terms of full text; those of an older one are made again
-
-
-def create_or_migrate(connection: Connection, backend: Backend, analyzer: Analyzer) -> None:
-    """Create the tables of a new index, or migrate an index of an older version.
-
-    Raises Mismatch for the index of a newer version, and Corrupt for a database that is not an index.
-    """
-    if not inspect(connection).get_table_names():
-        backend.create_tables(connection, s.metadata)
-        write_meta(connection, "schema", SCHEMA)
-        write_meta(connection, "tokenizer", analyzer.identity)
-        write_meta(connection, "identity", uuid.uuid4().hex)
-        return
-    number = schema_number(connection)
-    if not number:
-        raise Corrupt("The database has other tables and is not a Quipu index.", remedy="Choose another folder.")
-    migrate(connection, analyzer, number)
-
-
-def schema_number(connection: Connection) -> int:
-    """Return the schema number of the index, 0 where the database is empty or not an index."""
-    tables = inspect(connection)
-    if not tables.has_table("meta") or {c["name"] for c in tables.get_columns("meta")} != {"key", "value"}:
-        return 0
-    number = read_meta(connection, "schema") or ""
-    return int(number) if number.isdigit() else 0
 
 
 def explain_failed_migration(connection: Connection, error: Unavailable) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, TableClause, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, TableClause, func, inspect, select
 from sqlalchemy import column as sql_column
 from sqlalchemy.ext.compiler import compiles
 
@@ -338,6 +338,15 @@ class BloomFilter:
 
 def _positions(anchors: Iterable[str], n_bits: int) -> npt.NDArray[np.int64]:
     return np.fromiter(map(hash, anchors), dtype=np.int64) & (n_bits - 1)
+
+
+def schema_number(connection: Connection) -> int:
+    """Return the schema number of the index, 0 where the database is empty or not an index."""
+    tables = inspect(connection)
+    if not tables.has_table("meta") or {c["name"] for c in tables.get_columns("meta")} != {"key", "value"}:
+        return 0
+    number = read_meta(connection, "schema") or ""
+    return int(number) if number.isdigit() else 0
 
 
 def check_tokenizer(connection: Connection, tokenizer: str) -> None:

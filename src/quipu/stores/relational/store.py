@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -11,9 +12,9 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, inspect, select
 
-from quipu.errors import Busy, Mismatch, Unavailable
+from quipu.errors import Busy, Corrupt, Mismatch, Unavailable
 from quipu.model.delta import CommitResult, Delta, DocumentFacts, Job
 from quipu.model.document import DocumentStatus
 from quipu.model.query import Filter
@@ -35,16 +36,19 @@ from quipu.stores.relational import (
     vectors,
     verify,
 )
+from quipu.stores.relational import schema as s
 from quipu.stores.relational.conversations import RelationalConversations
 from quipu.stores.relational.edits import RelationalEdits
 from quipu.stores.relational.history import RelationalHistory
-from quipu.stores.relational.migrations import (
-    SCHEMA,
-    create_or_migrate,
-    explain_failed_migration,
+from quipu.stores.relational.migrations import SCHEMA, explain_failed_migration, migrate
+from quipu.stores.relational.snapshot import (
+    BloomFilter,
+    Snapshot,
+    SnapshotCache,
+    SnapshotCaches,
+    check_tokenizer,
     schema_number,
 )
-from quipu.stores.relational.snapshot import BloomFilter, Snapshot, SnapshotCache, SnapshotCaches, check_tokenizer
 from quipu.stores.relational.sql import (
     Backend,
     finish_in_thread,
@@ -52,6 +56,7 @@ from quipu.stores.relational.sql import (
     read_meta,
     read_number,
     remembered_meta,
+    write_meta,
 )
 from quipu.stores.relational.view import RelationalView
 from quipu.text.words import Analyzer
@@ -351,6 +356,23 @@ class RelationalStore:
             raise Unavailable(
                 "The index has been closed.", remedy="Open it again: `async with quipu.open(PATH) as kb`."
             )
+
+
+def create_or_migrate(connection: Connection, backend: Backend, analyzer: Analyzer) -> None:
+    """Create the tables of a new index, or migrate an index of an older version.
+
+    Raises Mismatch for the index of a newer version, and Corrupt for a database that is not an index.
+    """
+    if not inspect(connection).get_table_names():
+        backend.create_tables(connection, s.metadata)
+        write_meta(connection, "schema", SCHEMA)
+        write_meta(connection, "tokenizer", analyzer.identity)
+        write_meta(connection, "identity", uuid.uuid4().hex)
+        return
+    number = schema_number(connection)
+    if not number:
+        raise Corrupt("The database has other tables and is not a Quipu index.", remedy="Choose another folder.")
+    migrate(connection, analyzer, number)
 
 
 def _check_copied(number: int) -> None:
