@@ -65,13 +65,12 @@ _GONE = as_texts(
 ).scalar_subquery()
 _COUNT_AND_GONE = select(func.count(), _DIMENSION, _GONE).select_from(s.vector).where(*_is_after)
 _MAX_REVISION = 2**63 - 1
-_SPACES = tuple(VectorSpace)
 # Since when deleted rows are known, and whether a space has vectors or deleted ones: most indexes use three of seven.
 _GONE_SINCE_AND_USED = select(
     meta_value("gone_since").scalar_subquery(),
     *(
         or_(*(exists().where(t.c.model == LIVE, t.c.space == space) for t in (s.vector, s.vector_gone)))
-        for space in _SPACES
+        for space in VectorSpace
     ),
 )
 
@@ -195,7 +194,7 @@ def vectors(snapshot: Snapshot, space: VectorSpace, after: int = -1, *, since: i
         return (np.array([int(value or 0) for value in snapshot.connection.execute(_GONE_SINCE_AND_USED).one()]),)
 
     gone_since, *is_used = cached_arrays(snapshot.cache.arrays, "used spaces", read)[0]
-    is_empty = not is_used[_SPACES.index(space)]
+    is_empty = not is_used[list(VectorSpace).index(space)]
     n_after, dimension, deleted_rows = (
         (0, 0, "") if is_empty else snapshot.connection.execute(_COUNT_AND_GONE, where).one()
     )
