@@ -14,7 +14,7 @@ from quipu.model.document import Block, Metadata, ParsedDocument, SourceDocument
 from quipu.parse.builder import MAX_HEADING, HeadingPath
 from quipu.parse.decode import decode, display_name
 from quipu.parse.markup_process import read_markup_in_process
-from quipu.parse.pictures import as_markdown, replace_pictures
+from quipu.parse.pictures import CODE, as_markdown, replace_pictures
 
 _KINDS = {
     "heading_open": "heading",
@@ -35,8 +35,7 @@ _TAG = r"</?(?:a|b|br|center|details|div|em|font|i|kbd|p|picture|small|source|sp
 _UNSEEN = rf"(?:<!--(?>.*?-->)|\[(?:<!---->)*\]\([^()\s]+\)|{_TAG})"
 # What is code, a heading, a link, lines that show nothing with the blank ones below them, or marks within a line.
 _HTML = re.compile(
-    r"(?P<code>^[ \t>]*(?P<fence>`{3,20}|~{3,20}).*?(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`|``[^\n]+?``"
-    r"|^(?: {4}|\t)[^\n]*$)"
+    rf"(?P<code>{CODE}|^(?: {{4}}|\t)[^\n]*$)"
     r"|^ {0,3}<h(?P<level>[1-6])\b[^<>]*>(?P<heading>(?:(?!</?h[1-6]).){0,500}?)</h[1-6]>[ \t]*$"
     r"|<a\b[^<>]*\bhref=\"(?P<address>[^\"<>\s]+)\"[^<>]*>(?P<link>[^<>\n]{1,300})</a>"
     rf"|(?P<lines>^ {{0,3}}(?:{_UNSEEN}(?>(?:[ \t]*\n)*)(?>(?: {{0,3}}(?=<))?))+(?<=\n))|{_UNSEEN}",
@@ -89,9 +88,7 @@ def _without_html(match: re.Match[str]) -> str:
     if match["code"] is not None:
         return match[0]
     if match["level"]:
-        return (
-            f"{'#' * int(match['level'])} {' '.join(re.sub(_UNSEEN, ' ', match['heading'], flags=re.DOTALL).split())}"
-        )
+        return f"{'#' * int(match['level'])} {' '.join(re.sub(f'(?is){_UNSEEN}', ' ', match['heading']).split())}"
     if match["link"]:
         return f"[{match['link'].strip()}]({match['address']})"
     is_below_text = match["lines"] is not None and match.string[max(0, match.start() - 2) : match.start()].strip()

@@ -55,8 +55,9 @@ _MAX_ADDRESS = 300  # characters of an address that are looked at
 _MIN_SIDE = 24  # pixels; a smaller picture is an icon
 _ALT = r"((?:[^\[\]\n]|\[[^\[\]\n]*\])*)"
 _TARGET = r"\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\)"
+CODE = r"^[ \t>]*(?P<fence>`{3,20}|~{3,20}).*?(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`|``[^\n]+?``"
 _MARKDOWN = re.compile(
-    r"(?P<code>^[ \t>]*(?P<fence>`{3,20}|~{3,20}).*?(?:^[ \t>]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`|``[^\n]+?``)"
+    rf"(?P<code>{CODE})"
     rf"|\[[ \t]*!\[{_ALT}\]{_TARGET}[ \t]*\]{_TARGET}"  # a picture that is a link
     rf"|!\[{_ALT}\](?:{_TARGET}|\[[^\[\]\n]*\])"
     r"|<img\b(?P<html>[^<>]*)>",

@@ -144,8 +144,8 @@ def _reads_like_title(name: str) -> bool:
     forms = _WORD.findall(name)
     if not forms or len(name) < 2 or len(forms) > MAX_WORDS or not (forms[0][0].isupper() or name[0].isdigit()):
         return False
-    is_plain = is_common_word(forms[0].casefold()) and not is_function_word(forms[0].casefold())
-    if _NOT_IN_TITLE.search(name) or (len(forms) == 1 and is_plain):
+    word = forms[0].casefold()
+    if _NOT_IN_TITLE.search(name) or (len(forms) == 1 and is_common_word(word) and not is_function_word(word)):
         return False
     if "А" <= forms[0][0] <= "я":
         return True

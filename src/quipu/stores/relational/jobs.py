@@ -102,8 +102,7 @@ def claim(connection: Connection, limit: int, *, owner: str, now_s: Time, until_
     rids = _first_within(CLAIM_BYTES, dict(sorted((rid, size or 0) for rid, size, holder in rows if not holder)))
     if not rids:
         return []
-    status = case((_j.data.is_(None), DocumentStatus.REMOVING.value), else_=DocumentStatus.PARSING.value)
-    lease = {"owner": owner, "lease_until": until_s, "status": status}
+    lease = {"owner": owner, "lease_until": until_s, "status": _removing_or(DocumentStatus.PARSING)}
     connection.execute(s.job.update().where(_j.rid.in_(rids)).values(lease))
     return [_job(row) for row in connection.execute(select(s.job).where(_j.rid.in_(rids)).order_by(_j.rid))]
 
@@ -121,7 +120,11 @@ def update(
     is_owned = _j.owner == owner, _j.status.in_((*WAITING, *WORKING)), _j.rid.in_(sorted(job_ids))
     owned = set(connection.execute(select(_j.rid).where(*is_owned)).scalars())
     is_released = status is DocumentStatus.QUEUED
-    values = {"status": _first_status(), **_FREE} if is_released else {"status": status, "lease_until": until_s}
+    values = (
+        {"status": _removing_or(DocumentStatus.QUEUED), **_FREE}
+        if is_released
+        else {"status": status, "lease_until": until_s}
+    )
     connection.execute(s.job.update().where(*is_owned).values(values))
     return owned
 
@@ -191,11 +194,11 @@ def retry(connection: Connection, document_ids: Sequence[str] | None) -> int:
     statement = s.job.update().where(is_failed, _j.lease_until != _FORGOTTEN)
     if document_ids is not None:
         statement = statement.where(_j.document.in_(document_ids))
-    return n_changed(connection, statement.values(status=_first_status(), error=""))
+    return n_changed(connection, statement.values(status=_removing_or(DocumentStatus.QUEUED), error=""))
 
 
-def _first_status() -> Any:
-    return case((_j.data.is_(None), DocumentStatus.REMOVING.value), else_=DocumentStatus.QUEUED.value)
+def _removing_or(status: DocumentStatus) -> Any:
+    return case((_j.data.is_(None), DocumentStatus.REMOVING.value), else_=status.value)
 
 
 def _job_row(document_id: str, document: SourceDocument | None, now: str) -> dict[str, Any]:
@@ -242,7 +245,11 @@ def acquire_derivation_lease(connection: Connection, owner: str, *, now_s: float
 
 def release_all(connection: Connection) -> None:
     """Give back all jobs and the derivation lease, whoever holds them."""
-    connection.execute(s.job.update().where(_j.status.in_((*WAITING, *WORKING))).values({"status": _first_status()}))
+    connection.execute(
+        s.job.update()
+        .where(_j.status.in_((*WAITING, *WORKING)))
+        .values({"status": _removing_or(DocumentStatus.QUEUED)})
+    )
     connection.execute(s.job.update().values(_FREE))
     write_meta(connection, _DERIVATION_LEASE, "")
 
