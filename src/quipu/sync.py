@@ -223,6 +223,7 @@ class BlockingQuipu:
     add_text = _blocking(Quipu.add_text)
     import_graph = _blocking(Quipu.import_graph)
     resume = _blocking(Quipu.resume)
+    work = _blocking(Quipu.work)
     remove = _blocking(Quipu.remove)
     mirror = _blocking(Quipu.mirror)
     watch = _iterating(Quipu.watch)

@@ -9,14 +9,15 @@ import pytest
 from quipu.engine import Quipu
 from quipu.errors import InvalidInput, OverBudget
 from quipu.model.document import DocumentStatus
-from quipu.model.usage import MICRO, Price, UsageRow
+from quipu.model.usage import MICRO, Amount, Price, UsageRow
 from quipu.settings.tables import ModelPrice
 from quipu.testing.scripted.script import Latency, RequestKind
 from quipu.testing.server.process import ServerHandle
 from quipu.testing.server.request_log import LoggedRequest
-from quipu.wrap.meter import Amount, SpendingBudget
+from quipu.wrap.meter import SpendingBudget
 from tests.laws.model_counts import asked_again, completed, differences
 from tests.laws.model_world import dump_of, fresh, model_engine, model_settings, script, travels
+from tests.spending import sums_of
 
 DOCUMENTS = tuple(travels(f"{letter}.md", n_sentences=1) for letter in "abcdefg")
 SCRIPT = script(latency=Latency(mean_s=0.002, sigma=0.5))
@@ -132,7 +133,7 @@ async def test_the_law_fails_where_calls_in_flight_are_not_reserved(
     server: ServerHandle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def reserve(budget: SpendingBudget, most: Amount) -> None:
-        if budget.limit.calls is not None and budget.spent.calls >= budget.limit.calls:
+        if budget.limit.calls is not None and (await sums_of(budget)).spent.calls >= budget.limit.calls:
             raise OverBudget("The budget is used up.")
 
     await asyncio.to_thread(server.configure, SCRIPT)

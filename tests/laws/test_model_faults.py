@@ -14,12 +14,13 @@ from quipu.errors import Overloaded, Refused, Unavailable
 from quipu.model.chat import FinishReason
 from quipu.model.document import DocumentStatus, SourceDocument
 from quipu.model.results import AddResult
+from quipu.model.usage import NOTHING
 from quipu.providers.openai.reply import ReplyAssembler
 from quipu.stores.relational import jobs
 from quipu.testing.scripted.script import CannedReply, Fault, FaultName, ReplyRules, RequestKind, fault_mix
 from quipu.testing.server.process import ServerHandle
 from quipu.wrap import metered_models, reply_cache
-from quipu.wrap.meter import NOTHING, Meter
+from quipu.wrap.meter import Meter
 from tests.laws.model_faults import HANGING, HOPELESS, PASSING_BY_KIND, TRANSIENT, Case, begin, cases, check_counts
 from tests.laws.model_world import (
     LONG_S,

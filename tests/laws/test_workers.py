@@ -33,10 +33,10 @@ def _settings(postgres: PostgresServer, server: ServerHandle, tmp_path: Path, wo
     return model_settings(Path(), server.base_url, index=index, cache=tmp_path / "cache", llm_concurrency=1)
 
 
-def _worker(settings: Settings) -> AbstractAsyncContextManager[Process]:
+def _worker(settings: Settings, *options: str) -> AbstractAsyncContextManager[Process]:
     """Run `quipu work` with these settings until the queue is empty."""
     environment = {f"QUIPU_{name.upper()}": str(getattr(settings, name)) for name in _SETTINGS}
-    arguments = ("--index", str(settings.index), "work", "--until-empty", "--poll", "0.05", "--quiet")
+    arguments = ("--index", str(settings.index), "work", "--until-empty", "--poll", "0.05", "--quiet", *options)
     return running("quipu", *arguments, environment=environment)
 
 
@@ -76,6 +76,28 @@ async def test_two_workers_share_a_queue_and_pay_once(
     requests = _of_documents((await asyncio.to_thread(server.settled)).requests)
     assert asked_again(requests) == []
     assert max(request.n_under_way for request in requests) == 2  # each worker makes one call at a time
+    server.configure(script())
+    expected = await fresh_dump(model_settings(tmp_path / "alone", server.base_url), *DOCUMENTS)
+    assert await _end_state(settings) == (expected, [])
+
+
+async def test_two_workers_keep_one_budget_and_leave_the_rest_in_the_queue(
+    running_postgres: PostgresServer, server: ServerHandle, tmp_path: Path
+) -> None:
+    settings = _settings(running_postgres, server, tmp_path, "one-budget")
+    server.configure(script(latency=Latency(mean_s=0.2)))
+    await _enqueue(settings)
+    server.reset()
+    budget = "--budget", "5 calls"
+    async with _worker(settings, *budget) as one, _worker(settings, *budget) as other:
+        async with asyncio.timeout(PATIENCE_S):
+            assert [await one.wait(), await other.wait()] == [1, 1]
+    requests = (await asyncio.to_thread(server.settled)).requests
+    assert len(requests) == 5
+    async with _worker(settings) as heir, asyncio.timeout(PATIENCE_S):
+        assert await heir.wait() == 0
+    again = _of_documents((await asyncio.to_thread(server.settled)).requests)
+    assert asked_again(again) == []
     server.configure(script())
     expected = await fresh_dump(model_settings(tmp_path / "alone", server.base_url), *DOCUMENTS)
     assert await _end_state(settings) == (expected, [])

@@ -29,6 +29,7 @@ from quipu.engine.ingestion import (
     collect_sources,
     copies_notes,
     import_sources,
+    work_repeatedly,
     work_until_finished,
 )
 from quipu.engine.lookups import Lookups, unique_ids
@@ -125,9 +126,8 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups, ModelAccess):
 
         The arguments are those of `add`. A file that cannot be read is part of the result. No model is asked.
         """
-        run = IngestRun(self._components)
         documents = collect_sources(sources, self._components, root, metadata)
-        enqueued = await self._enqueue(documents, run, asks_model=False, **options)
+        enqueued = await self._enqueue(documents, IngestRun(self._components), asks_model=False, **options)
         return EnqueuedDocuments(
             added=tuple(enqueued.added),
             updated=tuple(enqueued.updated),
@@ -215,24 +215,32 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups, ModelAccess):
         """Work through the queue, including work that a dead process left unfinished; `max_cost` is that of `add`."""
         return await self._finish(EnqueueResult(), IngestRun(self._components.within(max_cost), on_event))
 
+    async def work(
+        self, on_event: EventSink = ignore_event, *, poll_s: float = 2, until_empty: bool = False
+    ) -> AddResult:
+        """Read documents that others queue, as one of any number of workers, until this is cancelled.
+
+        All workers share one budget, and the number of calls at once. This looks for documents every `poll_s` seconds
+        and returns its last result when work stops; with `until_empty`, as soon as none waits.
+        """
+        async with self._components.sharing_limits() as components:
+            return await work_repeatedly(self._finish, components, on_event, poll_s=poll_s, until_empty=until_empty)
+
     async def remove(self, ids: Sequence[str], on_event: EventSink = ignore_event) -> RemoveResult:
         """Remove documents with all facts that no other document states. Raises NotFound naming unknown ids."""
-        ids = unique_ids(ids)
-        await self._check_documents(ids)
+        ids = await self._known_documents(ids)
         await remove_documents(ids, self._store, on_event)
         refreshed = await self.refresh(on_event=on_event)
         return RemoveResult(removed=ids, refreshed=refreshed, is_kept=self._components.keeps_history)
 
     async def cancel(self, ids: Sequence[str]) -> int:
         """Drop the queued or failed jobs of these documents; return how many. Raises NotFound naming an unknown id."""
-        ids = unique_ids(ids)
-        await self._check_documents(ids)
+        ids = await self._known_documents(ids)
         return len((await self._store.commit(Delta(cancel=ids))).cancelled)
 
     async def retry(self, ids: Sequence[str] | None = None) -> int:
         """Queue failed documents (None: all) and chunks again, but no file that a parser refused; return how many."""
-        ids = None if ids is None else unique_ids(ids)
-        await self._check_documents(ids or ())
+        ids = None if ids is None else await self._known_documents(ids)
         return (await self._store.commit(Delta(retry=ids))).n_retried
 
     async def refresh(
@@ -250,8 +258,7 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups, ModelAccess):
         links, but imported data stays as it came. If the budget or `max_cost` (money; 0: no limit) is spent or a model
         does not answer, the result says so, and the next refresh does the rest. Raises NotFound for an unknown name.
         """
-        run = IngestRun(self._components.within(max_cost), on_event)
-        return await self._refreshed(run, names, rebuild=rebuild)
+        return await self._refreshed(IngestRun(self._components.within(max_cost), on_event), names, rebuild=rebuild)
 
     async def _refreshed(self, run: IngestRun, names: Sequence[str], *, rebuild: bool = False) -> RefreshResult:
         if rebuild and not names:
@@ -273,8 +280,7 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups, ModelAccess):
         """Compute every vector with the embedder of the settings, beside the old ones, then swap; return how many."""
         run = IngestRun(self._components, on_event)
         embedder = run.components.bulk_embedder or run.components.embedder
-        reembedding = self._store.reembedding(embedder.identity, embedder.dimension)
-        async with self._lease(run.components), reembedding:
+        async with self._lease(run.components), self._store.reembedding(embedder.identity, embedder.dimension):
             n_embedded = await embed_stale(self._store, embedder, run.on_event)
         await self._refresh(run, RefreshScope(with_derivations=False))
         return n_embedded
@@ -325,8 +331,7 @@ class Quipu(Lookups, GraphExports, Mirrors, Backups, ModelAccess):
         Raises NotFound for an unknown chunk and for a rank beyond the evidence, InvalidInput where both are given.
         """
         choice = ChunkChoice(chunk=chunk, rank=rank)
-        prepared, components = await self._prepared(query, options)
-        return await explain_evidence(prepared, components, self._states, choice)
+        return await explain_evidence(*await self._prepared(query, options), self._states, choice)
 
     async def usage(self, since: str = "", until: str = "") -> list[UsageRow]:
         """Return the calls of models and their cost from `since` to `until` (UTC); raises InvalidInput for no date."""

@@ -13,6 +13,7 @@ from quipu.derive.summaries import SummaryOptions
 from quipu.engine.reopenable_view import RetrievalTurns
 from quipu.errors import InvalidInput
 from quipu.ingest.documents import IngestConfig
+from quipu.ingest.workers import shared_limits
 from quipu.model.chat import ChatRequest, Completion, Role
 from quipu.model.event import EventSink, ignore_event
 from quipu.model.query import Filter, Query
@@ -21,7 +22,7 @@ from quipu.ports.conversations import ConversationStore
 from quipu.ports.history import ArchiveStore, EditStore
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import LLM, Embedder, Reranker, TextSink, Tokenizer, ignore_text
-from quipu.ports.store import ReadView, Store
+from quipu.ports.store import ReadView, Store, WorkerLedger
 from quipu.ports.topology import TopologyIndex
 from quipu.ports.vector_index import VectorIndex
 from quipu.wrap.embedder import Vectors
@@ -30,6 +31,7 @@ from quipu.wrap.meter import Meter, SpendingBudget
 if TYPE_CHECKING:
     from quipu.engine.past import PastIndexes
     from quipu.wrap.chain import EmbedderChain, LLMChain, RerankerChain
+    from quipu.wrap.concurrency import AdaptiveLimit
 
 
 async def check_nothing(_meter: Meter) -> tuple[str, ...]:
@@ -69,6 +71,7 @@ class Models:
     n_pictures_ahead: int = 1
     currency: str = USD
     closing: tuple[Callable[[], Awaitable[None]], ...] = ()
+    limits: "Sequence[AdaptiveLimit]" = ()  # of calls at once, one per service
 
     @property
     def asks_services(self) -> bool:
@@ -88,6 +91,11 @@ class Models:
     def without_keeping_replies(self) -> "Models":
         """Return the same models, whose replies are paid for and counted, but not kept in the index."""
         return replace(self, chains={role: chain.without_keeping_replies() for role, chain in self.chains.items()})
+
+    def share_calls(self, n_workers: int) -> None:
+        """Leave the same part of the calls at once to each of `n_workers` processes."""
+        for limit in self.limits:
+            limit.share(n_workers)
 
     def names(self) -> tuple[tuple[str, str], ...]:
         """Return each role that has a model, with the name of the model."""
@@ -140,6 +148,7 @@ class Components:
     conversations: ConversationStore | None = None
     edits: EditStore | None = None
     archives: ArchiveStore | None = None
+    worker_ledger: Callable[[], WorkerLedger] | None = None
     place: str = ""
     outer_folder: Path = Path()
     merge_duplicates_above: float = 0.0
@@ -178,6 +187,19 @@ class Components:
         """Open a view of what a filter allows, as of its date, and return it with the components that it belongs to."""
         async with self.at(allowed.as_of) as (then, _), then.store.view(allowed) as view:
             yield then, view
+
+    @asynccontextmanager
+    async def sharing_limits(self) -> AsyncIterator["Components"]:
+        """Return these components as those of a worker: all workers share the budget, and the number of calls at once.
+
+        After the context, this process is no worker any more.
+        """
+        if self.worker_ledger is None or not self.models.asks_services:
+            yield self
+            return
+        ledger = self.worker_ledger()
+        async with shared_limits(ledger, self.models.share_calls):
+            yield replace(self, models=replace(self.models, meter=self.models.meter.sharing(ledger)))
 
     async def drop_past(self) -> None:
         """Delete the copies of the index at dates, of all processes."""

@@ -160,6 +160,27 @@ async def work_until_finished(
         await asyncio.sleep(POLL_S)
 
 
+async def work_repeatedly(
+    work: Callable[[EnqueueResult, "IngestRun"], Awaitable[AddResult]],
+    components: Components,
+    on_event: EventSink,
+    *,
+    poll_s: float,
+    until_empty: bool,
+) -> AddResult:
+    """Run `work` whenever documents wait; return its last result that did anything, when it stops or at the end."""
+    result = AddResult()
+    while True:
+        async with components.store.view() as view:
+            is_waiting = bool((await view.counts("jobs")).n_waiting)
+        if is_waiting:
+            latest = await work(EnqueueResult(), IngestRun(components, on_event))
+            result = latest if latest.n_resumed or latest.n_removed or latest.failed or latest.stopped else result
+        if result.stopped or (until_empty and not is_waiting):
+            return result
+        await asyncio.sleep(poll_s)  # what waits now may be another worker's
+
+
 def _of_each(documents: Iterable[Document], note: Callable[[Document], str]) -> tuple[tuple[str, str], ...]:
     """Return (document, note) for each document that was read and has the note."""
     notes = ((document.id, note(document)) for document in documents if document.status is not DocumentStatus.FAILED)

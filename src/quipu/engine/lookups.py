@@ -165,9 +165,11 @@ class Lookups(Past):
             async for line in view.dump():
                 yield line
 
-    async def _check_documents(self, ids: Sequence[str]) -> None:
+    async def _known_documents(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """Return ids, each once; raises NotFound naming unknown ones."""
         async with self._store.view() as view:
-            await check_documents(view, ids)
+            await check_documents(view, names := unique_ids(ids))
+        return names
 
 
 async def search(view: ReadView, text: str, k: int) -> SearchResult:

@@ -1,13 +1,14 @@
 """Workers: a pool that processes groups of chunks concurrently, and the heartbeat that keeps leases alive."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Self
 
 from quipu.errors import QuipuError
-from quipu.ports.store import Store
+from quipu.model.usage import LedgerSums
+from quipu.ports.store import RENEWALS_PER_LEASE, Store, WorkerLedger
 
 _FIRST_RENEWAL_S = 0.3  # after the leases began, which last a second at least: short work renews none
 
@@ -90,15 +91,43 @@ class WorkerPool:
 @asynccontextmanager
 async def lease_heartbeat(store: Store) -> AsyncIterator[None]:
     """Renew every lease that the store holds, until the context ends."""
+    async with _heartbeat(store.renew_leases, _FIRST_RENEWAL_S):
+        yield
 
-    async def beat() -> None:
-        pause_s = _FIRST_RENEWAL_S
+
+@asynccontextmanager
+async def shared_limits(ledger: WorkerLedger, share_calls: Callable[[int], None]) -> AsyncIterator[None]:
+    """Be a worker of the ledger until the context ends; `share_calls` gets the number of workers, from time to time.
+
+    Raises Busy or Unavailable if the ledger cannot be written at first.
+    """
+
+    async def renew() -> float:
+        share_calls((await ledger.add(LedgerSums())).n_workers)
+        return ledger.lease_s / RENEWALS_PER_LEASE
+
+    await renew()
+    try:
+        async with _heartbeat(renew, _FIRST_RENEWAL_S):
+            yield
+    finally:
+        share_calls(1)
+        with suppress(QuipuError):  # its lease will end
+            await asyncio.shield(ledger.leave())
+
+
+@asynccontextmanager
+async def _heartbeat(beat: Callable[[], Awaitable[float]], pause_s: float) -> AsyncIterator[None]:
+    """Call `beat` after `pause_s`, and then each time after the seconds that it returns, until the context ends."""
+
+    async def beat_on() -> None:
+        seconds = pause_s
         while True:
-            await asyncio.sleep(pause_s)
+            await asyncio.sleep(seconds)
             with suppress(QuipuError):  # busy, or a full disk: the next beat comes before the lease ends
-                pause_s = await store.renew_leases()
+                seconds = await beat()
 
-    task = asyncio.create_task(beat())
+    task = asyncio.create_task(beat_on())
     try:
         yield
     finally:

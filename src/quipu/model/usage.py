@@ -1,14 +1,17 @@
 """Usage: counts and costs of calls to models, prices, spending limits, and estimates of future costs."""
 
+import json
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import reduce
+from operator import add
 
 from quipu.model.chat import TokenCount
 
 USD = "USD"  # the currency of the built-in prices, and the default
+_LEFT = ""  # stands in a ledger for the workers that have left
 MICRO = 1_000_000  # money is counted in millionths of the currency unit, so that sums are exact
 
 
@@ -97,6 +100,91 @@ class SpendingLimit:
     tokens: int | None = None
     calls: int | None = None
     currency: str = USD
+
+    def exceeded_by(self, amount: "Amount") -> str:
+        """Return the name of a limit that `amount` exceeds, "" if there is none."""
+        if self.cost is not None and amount.cost > self.cost:
+            return "cost"
+        if self.tokens is not None and amount.tokens > self.tokens:
+            return "tokens"
+        return "calls" if self.calls is not None and amount.calls > self.calls else ""
+
+
+NO_LIMIT = SpendingLimit()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """What calls cost, or may cost at most. `cost` is in millionths of a unit of money."""
+
+    cost: int = 0
+    tokens: int = 0
+    calls: int = 0
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(cost=self.cost + other.cost, tokens=self.tokens + other.tokens, calls=self.calls + other.calls)
+
+    def __sub__(self, other: "Amount") -> "Amount":
+        return Amount(cost=self.cost - other.cost, tokens=self.tokens - other.tokens, calls=self.calls - other.calls)
+
+
+NOTHING = Amount()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSums:
+    """What settled calls cost, and what running calls may cost at most: of one process, or of `n_workers` together."""
+
+    spent: Amount = NOTHING
+    reserved: Amount = NOTHING
+    n_workers: int = 0
+
+    def __add__(self, other: "LedgerSums") -> "LedgerSums":
+        n_workers = self.n_workers + other.n_workers
+        return LedgerSums(spent=self.spent + other.spent, reserved=self.reserved + other.reserved, n_workers=n_workers)
+
+    def fits(self, change: "LedgerSums", limit: SpendingLimit) -> bool:
+        """Return whether these sums stay within a limit with the change."""
+        return not limit.exceeded_by(self.spent + self.reserved + change.spent + change.reserved)
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingByWorker:
+    """What the workers of an index have spent since the first of those that still work began.
+
+    `entries` has, by worker, the end of its lease in seconds since 1970 and its sums; those that have left share one.
+    """
+
+    entries: dict[str, tuple[float, LedgerSums]]
+
+    @classmethod
+    def from_json(cls, text: str) -> "SpendingByWorker":
+        """Return what `to_json` wrote."""
+        entries = dict[str, tuple[float, LedgerSums]]()
+        for name, (end, spent, reserved) in json.loads(text).items():
+            sums = LedgerSums(spent=Amount(**spent), reserved=Amount(**reserved), n_workers=int(name != _LEFT))
+            entries[name] = end, sums
+        return cls(entries)
+
+    def to_json(self) -> str:
+        """Return all entries as JSON."""
+        entries = self.entries.items()
+        return json.dumps({name: (end, asdict(sums.spent), asdict(sums.reserved)) for name, (end, sums) in entries})
+
+    def add(self, worker: str, change: LedgerSums, limit: SpendingLimit, end: float) -> LedgerSums:
+        """Add what a worker spent or reserved, if it fits, and set the end of its lease; return the sums before."""
+        own = self.entries.setdefault(worker, (end, LedgerSums(n_workers=1)))[1]
+        sums = reduce(add, (entry for _, entry in self.entries.values()))
+        self.entries[worker] = end, own + change if sums.fits(change, limit) else own
+        return sums
+
+    def end(self, workers: Collection[str]) -> None:
+        """Count what these workers spent, or may have spent, for those that have left; forget it with the last."""
+        for worker in workers:
+            own, past = self.entries.pop(worker)[1], self.entries.get(_LEFT, (0.0, LedgerSums()))[1]
+            self.entries[_LEFT] = 0.0, LedgerSums(spent=past.spent + own.spent + own.reserved)
+        if self.entries.keys() <= {_LEFT}:
+            self.entries.clear()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

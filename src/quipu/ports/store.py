@@ -30,7 +30,7 @@ from quipu.model.graph import (
 )
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTask
-from quipu.model.usage import UsageRow
+from quipu.model.usage import NO_LIMIT, LedgerSums, SpendingLimit, UsageRow
 from quipu.ports.derivation_view import DerivationView, NodeKind
 
 
@@ -261,6 +261,29 @@ class ReplyCache(Protocol):
 
     async def facts_revision(self) -> int:
         """Return the revision of the last change of facts, from which a reply of lifetime `revision` is valid."""
+
+
+RENEWALS_PER_LEASE = 3  # so that two renewals may fail before the lease ends
+
+
+class SpendingLedger(Protocol):
+    """What the processes that share a budget have spent, and what their running calls may cost at most."""
+
+    async def add(self, change: LedgerSums, limit: SpendingLimit = NO_LIMIT) -> LedgerSums:
+        """Add to what this process has spent and reserved, unless all would then exceed `limit`; return sums before."""
+
+
+class WorkerLedger(SpendingLedger, Protocol):
+    """What all workers of an index have spent since the first of those that still work began.
+
+    A process is a worker from its first `add` until it leaves, if it adds something, even nothing, before `lease_s`
+    seconds have passed again. What a dead worker had reserved counts as spent.
+    """
+
+    lease_s: float
+
+    async def leave(self) -> None:
+        """Stop being a worker; what this one has spent counts until the last of the others has left, too."""
 
 
 class Store(ReplyCache, Protocol):

@@ -9,7 +9,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from multiprocessing.connection import wait
@@ -22,11 +22,11 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from quipu.errors import InvalidInput
+from quipu.model.usage import NO_LIMIT, LedgerSums, SpendingLimit
 from quipu.server.app import make_app
 from quipu.server.components import ServerComponents, ServerOptions
 from quipu.server.workspaces import Workspaces
-from quipu.stores.sqlite.server_state import SpendingSums
-from quipu.wrap.meter import NOTHING, Amount, SpendingLedger
+from quipu.stores.sqlite.server_state import SpendingFile
 
 _MAX_HEADER_BYTES = 64 << 10
 _HEADERS_S = 10.0  # which a client has to send the headers of a request
@@ -60,28 +60,18 @@ class ServerPlan:
         return ServerComponents.of(workspaces, options, shared / "calls")
 
 
-class SharedLedger(SpendingLedger):
+class SharedLedger:
     """What all processes of a server spend of the budget of a workspace."""
 
-    look_s = 0.2
-
     def __init__(self, path: Path, process: int) -> None:
-        self._sums = SpendingSums(path, process)
+        self._file = SpendingFile(path, process)
 
-    def locked(self) -> AbstractContextManager[None]:
-        """Keep all other processes from changing anything during the block."""
-        return self._sums.locked()
-
-    def sums(self) -> tuple[Amount, Amount]:
-        """Return what settled calls of all processes cost, and what running calls may cost at most."""
-        cost, tokens, calls, *reserved = self._sums.read()
-        return Amount(cost=cost, tokens=tokens, calls=calls), Amount(
-            cost=reserved[0], tokens=reserved[1], calls=reserved[2]
-        )
-
-    def add(self, *, spent: Amount = NOTHING, reserved: Amount = NOTHING) -> None:
-        """Add to both sums; inside `locked`."""
-        self._sums.add((spent.cost, spent.tokens, spent.calls, reserved.cost, reserved.tokens, reserved.calls))
+    async def add(self, change: LedgerSums, limit: SpendingLimit = NO_LIMIT) -> LedgerSums:
+        with self._file.locked():
+            sums = self._file.read()
+            if sums.fits(change, limit):
+                self._file.add(change)
+        return sums
 
 
 def serve(plan: ServerPlan, on_ready: Callable[[str], None]) -> None:

@@ -12,12 +12,13 @@ from pathlib import Path
 from quipu.engine import Quipu
 from quipu.errors import InvalidInput
 from quipu.ports.providers import Embedder
+from quipu.ports.store import SpendingLedger
 from quipu.server.access import unknown_workspace
 from quipu.settings import Settings
 from quipu.stores.sqlite.server_state import FILE_NAME as STATE_FILE
 from quipu.stores.sqlite.server_state import ServerState
 from quipu.wiring import INDEX_FILE, SharedServices, open_embedder, open_engine
-from quipu.wrap.meter import SpendingLedger
+from quipu.wrap.meter import LocalLedger
 
 ONLY_WORKSPACE = "default"  # the name of the index where a server serves one
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?")
@@ -57,7 +58,7 @@ class Workspaces:
         root: Path | None = None,
         max_open: int = 100,
         make_settings: Callable[[Path], Settings] = lambda path: Settings(index=path),
-        make_ledger: Callable[[str], SpendingLedger] = lambda _: SpendingLedger(),
+        make_ledger: Callable[[str], SpendingLedger] = lambda _: LocalLedger(),
     ) -> None:
         self._index = index
         self._root = root

@@ -33,10 +33,10 @@ from quipu.topology import LocalTopologyIndex
 from quipu.vectors.local import LocalVectors
 
 if TYPE_CHECKING:
+    from quipu.ports.store import SpendingLedger
     from quipu.vectors.approximate import ApproximateVectors
     from quipu.wiring.ray_cluster import RayCluster
     from quipu.wrap.guard import RetryPolicy
-    from quipu.wrap.meter import SpendingLedger
 
 INDEX_FILE = "index.sqlite"
 VECTORS_FOLDER = "vectors"
@@ -184,6 +184,7 @@ async def _components(
         edits=store.edits,
         merge_duplicates_above=settings.merge_duplicates_above,
         archives=store.archives,
+        worker_ledger=store.worker_ledger,
         past=PastIndexes(path / PAST_FOLDER, store.history, partial(_copy_index, settings, store)),
         keeps_history=settings.history,
     )

@@ -15,7 +15,7 @@ from quipu.parse import ILLUSTRATED
 from quipu.parse.pictures import IllustratedParser, PageReading
 from quipu.ports.ingest import Extractor
 from quipu.ports.providers import LLM, Embedder
-from quipu.ports.store import ReplyCache
+from quipu.ports.store import ReplyCache, SpendingLedger
 from quipu.prompts.extraction import render_system
 from quipu.providers.openai.chat import OpenAIChat
 from quipu.providers.openai.embeddings import EmbeddingParameters, OpenAIEmbedder
@@ -36,7 +36,7 @@ from quipu.wiring.services import (
 from quipu.wrap.chain import EmbedderChain, LLMChain, ModelLink, RerankerChain
 from quipu.wrap.concurrency import AdaptiveLimit, ConcurrencyLimiter
 from quipu.wrap.guard import Guard, Retry, RetryPolicy
-from quipu.wrap.meter import Meter, ModelPricing, SpendingBudget, SpendingLedger
+from quipu.wrap.meter import Meter, ModelPricing, SpendingBudget
 from quipu.wrap.prices import PriceTable
 from quipu.wrap.recording import RecordedLLM, ReplayedLLM
 
@@ -95,6 +95,7 @@ def open_models(
         chains={role: LLMChain(links, replies) for role, links in links_by_role.items()},
         embedder_chain=embedder_chain,
         reranker_chain=builder.reranker_chain(reranker) if reranker else None,
+        limits=builder.limits,
         local_reranker=local_reranker,
         reading=builder.extraction_model(extraction_model) if extraction_model else ExtractionModel(),
         check=combine_checks(checks),
@@ -171,6 +172,7 @@ class _ChainBuilder:
         self._retry = retry
         self._prices = _price_table(settings)
         self._guards: dict[tuple[str, str], tuple[Guard, ...]] = {}
+        self.limits: list[AdaptiveLimit] = []
 
     def link(self, model: ChatModel) -> ModelLink:
         """Return a chat model with its guards; it is recorded if the settings say so."""
@@ -207,8 +209,8 @@ class _ChainBuilder:
     def _guards_of(self, service: str, concurrency: int, own: str = "") -> tuple[Guard, ...]:
         """Return the guards of a service. With a role in `own` they are shared with no other role."""
         if (service, own) not in self._guards:
-            limiter = ConcurrencyLimiter(AdaptiveLimit(concurrency))
-            self._guards[service, own] = (Retry(service, self._retry), limiter)
+            self.limits.append(limit := AdaptiveLimit(concurrency))
+            self._guards[service, own] = (Retry(service, self._retry), ConcurrencyLimiter(limit))
         return self._guards[service, own]
 
     def _pricing(self, model: str) -> ModelPricing:

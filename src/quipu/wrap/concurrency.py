@@ -125,7 +125,7 @@ class AdaptiveLimit:
     """The number of calls that may run at the same time, from 1 to `maximum`."""
 
     def __init__(self, maximum: int, *, start: int = 4) -> None:
-        self._maximum = max(maximum, 1)
+        self._total = self._maximum = max(maximum, 1)
         self._value = float(min(max(start, 1), self._maximum))
         self._is_slow_start = True
         self._step = 1.0  # the increase after one latency without an overload
@@ -136,6 +136,11 @@ class AdaptiveLimit:
     def value(self) -> int:
         """How many calls may run now."""
         return int(self._value)
+
+    def share(self, n: int) -> None:
+        """Leave the same part of the maximum to each of n processes that call this service, but at least one call."""
+        self._maximum = max(self._total // n, 1)
+        self._value = min(self._value, float(self._maximum))
 
     def record_success(self, kind: str, timing: CallTiming, *, n_tokens: int = 0) -> None:
         """Record a call that was answered, and the number of tokens in its reply."""

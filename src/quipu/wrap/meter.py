@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -12,13 +12,26 @@ from typing import TypeVar
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused
 from quipu.model.chat import TokenCount
 from quipu.model.event import Event, EventSink, Spending, ignore_event
-from quipu.model.usage import MICRO, Price, SpendingLimit, Stage, UsageRow
+from quipu.model.usage import (
+    MICRO,
+    NO_LIMIT,
+    NOTHING,
+    Amount,
+    LedgerSums,
+    Price,
+    SpendingLimit,
+    Stage,
+    UsageRow,
+)
+from quipu.ports.store import SpendingLedger
 from quipu.text.formatting import format_count
+from quipu.wrap.persistence import run_to_end, wait_for_end
 
 T = TypeVar("T")
 
 Attribute = str | int | float | bool
 
+_LOOK_S = 0.5  # after which a call that waits looks whether other processes have settled theirs
 _REMEDY = "Everything paid for is kept: go on with another budget (--budget 5.00) or max_cost."
 
 
@@ -54,24 +67,6 @@ class MeteredCall:
         return Amount(cost=self.pricing.cost(tokens), tokens=tokens.input + tokens.output, calls=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """What calls cost, or may cost at most. `cost` is in millionths of a unit of money."""
-
-    cost: int = 0
-    tokens: int = 0
-    calls: int = 0
-
-    def __add__(self, other: "Amount") -> "Amount":
-        return Amount(cost=self.cost + other.cost, tokens=self.tokens + other.tokens, calls=self.calls + other.calls)
-
-    def __sub__(self, other: "Amount") -> "Amount":
-        return Amount(cost=self.cost - other.cost, tokens=self.tokens - other.tokens, calls=self.calls - other.calls)
-
-
-NOTHING = Amount()
-
-
 class Meter:
     """Counts calls as usage rows. A call counted by a meter is counted by its parents too, each under its own subject.
 
@@ -96,6 +91,10 @@ class Meter:
     def child(self, subject: str | None = None, budget: "SpendingBudget | None" = None) -> "Meter":
         """Return a meter for a part of the work, such as a question or one call."""
         return Meter(subject=subject, budget=budget, parent=self, today=self._today)
+
+    def sharing(self, ledger: SpendingLedger) -> "Meter":
+        """Return a child with the same limit, within which all stay together who add to `ledger`."""
+        return self.child(budget=self._budget and SpendingBudget(self._budget.limit, ledger))
 
     @property
     def subject(self) -> str:
@@ -145,7 +144,7 @@ class Meter:
             return result
         finally:
             for budget in self._budgets():
-                budget.settle(reserved, actual)
+                await budget.settle(reserved, actual)
 
     async def _reserve(self, call: MeteredCall) -> Amount:
         budgets = list(self._budgets())
@@ -165,7 +164,7 @@ class Meter:
                 reserved.append(budget)
         except BaseException:
             for budget in reserved:
-                budget.settle(amount, NOTHING)
+                await budget.settle(amount, NOTHING)
             raise
         return amount
 
@@ -205,30 +204,17 @@ class Meter:
             meter = meter._parent
 
 
-class SpendingLedger:
-    """What was spent of a budget, and what is reserved. A subclass shares it with other processes.
-
-    `look_s` is the time after which a call that waits looks again, None where only this process changes anything.
-    """
-
-    look_s: float | None = None
+class LocalLedger:
+    """What this process alone has spent of a budget, and what it has reserved."""
 
     def __init__(self) -> None:
-        self._spent = NOTHING
-        self._reserved = NOTHING
+        self._sums = LedgerSums()
 
-    def locked(self) -> AbstractContextManager[None]:
-        """Keep all others from changing anything during the block."""
-        return nullcontext()
-
-    def sums(self) -> tuple[Amount, Amount]:
-        """Return what settled calls cost, and what running calls may cost at most."""
-        return self._spent, self._reserved
-
-    def add(self, *, spent: Amount = NOTHING, reserved: Amount = NOTHING) -> None:
-        """Add to both sums; inside `locked`."""
-        self._spent += spent
-        self._reserved += reserved
+    async def add(self, change: LedgerSums, limit: SpendingLimit = NO_LIMIT) -> LedgerSums:
+        sums = self._sums
+        if sums.fits(change, limit):
+            self._sums += change
+        return sums
 
 
 class SpendingBudget:
@@ -239,51 +225,44 @@ class SpendingBudget:
 
     def __init__(self, limit: SpendingLimit, ledger: SpendingLedger | None = None) -> None:
         self.limit = limit
-        self._ledger = ledger or SpendingLedger()
+        self.ledger: SpendingLedger = ledger or LocalLedger()
         self._settled = asyncio.Event()
-
-    @property
-    def spent(self) -> Amount:
-        """What settled calls cost."""
-        return self._ledger.sums()[0]
-
-    @property
-    def reserved(self) -> Amount:
-        """What running calls may cost at most."""
-        return self._ledger.sums()[1]
 
     async def reserve(self, amount: Amount) -> None:
         """Reserve the highest possible cost of a call. Raises OverBudget if it can no longer fit."""
-        while not self._reserve_now(amount):
+        change = LedgerSums(reserved=amount)
+        while True:
+            settled, sums = self._settled, await self._add(change)
+            if sums.fits(change, self.limit):
+                return
+            if name := self.limit.exceeded_by(sums.spent + amount):
+                raise self._over_budget(name, amount, sums.spent)
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._ledger.look_s):
-                    await self._settled.wait()
+                async with asyncio.timeout(_LOOK_S):
+                    await settled.wait()
 
-    def _reserve_now(self, amount: Amount) -> bool:
-        with self._ledger.locked():
-            spent, reserved = self._ledger.sums()
-            if not self._exceeded_limit(spent + reserved + amount):
-                self._ledger.add(reserved=amount)
-                return True
-        if name := self._exceeded_limit(spent + amount):
-            raise self._over_budget(name, amount, spent)
-        return False
+    async def _add(self, change: LedgerSums) -> LedgerSums:
+        """Add a reservation to the ledger if it fits; where this is cancelled, take it back."""
+        adding = asyncio.ensure_future(self.ledger.add(change, self.limit))
+        try:
+            return await asyncio.shield(adding)
+        except asyncio.CancelledError:
+            await wait_for_end(adding)
+            if not adding.cancelled() and not adding.exception() and adding.result().fits(change, self.limit):
+                await self.settle(change.reserved, NOTHING)
+            raise
 
-    def settle(self, reserved: Amount, actual: Amount) -> None:
-        """Replace what was reserved for a call by its actual cost."""
-        with self._ledger.locked():
-            self._ledger.add(spent=actual, reserved=NOTHING - reserved)
-        settled, self._settled = self._settled, asyncio.Event()
-        settled.set()  # all waiting calls check again, in the order they came
+    async def settle(self, reserved: Amount, actual: Amount) -> None:
+        """Replace what was reserved for a call by its actual cost, also where this is cancelled.
 
-    def _exceeded_limit(self, amount: Amount) -> str:
-        """Return the name of a limit that `amount` exceeds, "" if there is none."""
-        limit = self.limit
-        if limit.cost is not None and amount.cost > limit.cost:
-            return "cost"
-        if limit.tokens is not None and amount.tokens > limit.tokens:
-            return "tokens"
-        return "calls" if limit.calls is not None and amount.calls > limit.calls else ""
+        A ledger that cannot be reached keeps the reservation: so it counts as spent, and the call is not lost.
+        """
+        try:
+            with suppress(QuipuError):
+                await run_to_end(self.ledger.add(LedgerSums(spent=actual, reserved=NOTHING - reserved)))
+        finally:
+            settled, self._settled = self._settled, asyncio.Event()
+            settled.set()  # all waiting calls check again, in the order they came
 
     def _over_budget(self, name: str, amount: Amount, settled: Amount) -> OverBudget:
         limit, spent, needed = (getattr(figures, name) for figures in (self.limit, settled, amount))

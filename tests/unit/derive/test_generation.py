@@ -19,8 +19,8 @@ from quipu.model.delta import CommitResult, Delta
 from quipu.model.derivation import DerivationResult
 from quipu.model.event import Event, Progress
 from quipu.model.summary import Summary, SummaryTarget, SummaryTargetKind
-from quipu.model.usage import SpendingLimit
-from quipu.wrap.meter import Amount, SpendingBudget
+from quipu.model.usage import Amount, SpendingLimit
+from quipu.wrap.meter import SpendingBudget
 from tests.unit.derive.writer import Writer, completion
 
 _REQUEST = ChatRequest(messages=(Message("user", "#a#\n- x\n#a#"),), role=Role.REPORT, max_output_tokens=9)
@@ -188,7 +188,7 @@ async def test_a_spent_budget_is_told_once_whatever_each_call_would_have_needed(
         most = Amount(tokens=next(needed), calls=1)
         await budget.reserve(most)
         await asyncio.sleep(0)
-        budget.settle(most, Amount(tokens=2_600, calls=1))
+        await budget.settle(most, Amount(tokens=2_600, calls=1))
 
     calls = ModelCalls(Writer(work=pay), 8)
     outcomes = await asyncio.gather(*(calls.ask(_REQUEST) for _ in range(20)), return_exceptions=True)

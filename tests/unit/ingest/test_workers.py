@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from quipu.errors import Busy, Corrupt, QuipuError, Unavailable
-from quipu.ingest.workers import ChunkTask, WorkerPool, lease_heartbeat
+from quipu.ingest.workers import ChunkTask, WorkerPool, lease_heartbeat, shared_limits
+from quipu.model.usage import NO_LIMIT, LedgerSums, SpendingLimit
+from quipu.wrap.concurrency import AdaptiveLimit, CallTiming
 from tests.unit.stores.opening import open_index
 
 
@@ -147,3 +149,52 @@ async def test_a_renewal_that_fails_is_followed_by_others(
         async with lease_heartbeat(store), asyncio.timeout(10):
             await has_gone_on.wait()
     assert outcomes.get_nowait() is error
+
+
+class SharedLedger:
+    """A ledger whose number of workers is set by the test."""
+
+    lease_s = 0.003
+
+    def __init__(self) -> None:
+        self.n_others, self.n_left = 0, 0
+
+    async def add(self, change: LedgerSums, limit: SpendingLimit = NO_LIMIT) -> LedgerSums:
+        return LedgerSums(n_workers=self.n_others + 1)
+
+    async def leave(self) -> None:
+        self.n_left += 1
+
+
+async def test_workers_share_the_number_of_calls_at_once_as_others_come_and_go() -> None:
+    ledger, limit, values = SharedLedger(), AdaptiveLimit(12, start=12), asyncio.Queue[int]()
+
+    def share(n_workers: int) -> None:
+        limit.share(n_workers)
+        values.put_nowait(limit.value)
+
+    async def until(value: int) -> None:
+        async with asyncio.timeout(60):
+            while await values.get() != value:
+                pass
+
+    async with shared_limits(ledger, share):
+        ledger.n_others = 2
+        await until(4)
+        ledger.n_others = 40
+        await until(1)  # each may make one call at least
+        assert ledger.n_left == 0
+    assert ledger.n_left == 1
+    limit.record_success("extract", CallTiming(start=0.0, end=1.0, n_at_start=1, n_at_end=1))
+    assert limit.value > 1  # alone again, it may rise to all of them
+
+
+async def test_no_worker_begins_whose_ledger_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(_change: LedgerSums) -> LedgerSums:
+        raise Unavailable("The disk is full.")
+
+    ledger = SharedLedger()
+    monkeypatch.setattr(ledger, "add", fail)
+    with pytest.raises(Unavailable):
+        async with shared_limits(ledger, lambda _: None):
+            pytest.fail("it began")

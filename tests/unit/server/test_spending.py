@@ -8,11 +8,12 @@ import httpx
 import pytest
 
 from quipu import OverBudget, sync
-from quipu.model.usage import SpendingLimit
+from quipu.model.usage import NOTHING, Amount, LedgerSums, SpendingLimit
 from quipu.server.listening import SharedLedger
 from quipu.testing.scripted.script import Script
 from quipu.testing.server import serving
-from quipu.wrap.meter import NOTHING, Amount, SpendingBudget
+from quipu.wrap.meter import SpendingBudget
+from tests.spending import sums_of
 from tests.unit.server.conftest import LETTER
 from tests.unit.server.test_serving import running
 
@@ -29,11 +30,11 @@ def budgets(folder: Path, calls: int) -> tuple[SpendingBudget, SpendingBudget]:
 async def test_what_one_process_spends_is_missing_in_another(tmp_path: Path) -> None:
     first, second = budgets(tmp_path, calls=2)
     await first.reserve(CALL)
-    assert (second.spent, second.reserved) == (NOTHING, CALL)
-    first.settle(CALL, Amount(cost=3, tokens=5, calls=1))
-    assert (second.spent, second.reserved) == (Amount(cost=3, tokens=5, calls=1), NOTHING)
+    assert await sums_of(second) == LedgerSums(spent=NOTHING, reserved=CALL)
+    await first.settle(CALL, Amount(cost=3, tokens=5, calls=1))
+    assert await sums_of(second) == LedgerSums(spent=Amount(cost=3, tokens=5, calls=1), reserved=NOTHING)
     await second.reserve(CALL)
-    second.settle(CALL, CALL)
+    await second.settle(CALL, CALL)
     for budget in (first, second):
         with pytest.raises(OverBudget, match="2 calls is used up"):
             await budget.reserve(CALL)
@@ -43,17 +44,17 @@ async def test_a_call_waits_for_one_of_another_process_that_may_cost_less(tmp_pa
     first, second = budgets(tmp_path, calls=1)
     await first.reserve(CALL)
     waiting = asyncio.create_task(second.reserve(CALL))
-    first.settle(CALL, NOTHING)
+    await first.settle(CALL, NOTHING)
     async with asyncio.timeout(60):
         await waiting
-    assert first.reserved == CALL
+    assert (await sums_of(first)).reserved == CALL
 
 
 async def test_what_a_process_reserved_that_died_counts_as_spent(tmp_path: Path) -> None:
     first, second = budgets(tmp_path, calls=1)
     await first.reserve(CALL)
     SharedLedger(tmp_path / "kb.spending", 0)  # it is started again
-    assert (second.spent, second.reserved) == (CALL, NOTHING)
+    assert await sums_of(second) == LedgerSums(spent=CALL, reserved=NOTHING)
 
 
 def test_two_workers_keep_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

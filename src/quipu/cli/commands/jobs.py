@@ -1,6 +1,5 @@
 """Unfinished work: `quipu resume`, `work`, `retry` and `cancel`."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,8 @@ from quipu.cli.options import QuipuCommand, budget_option, load_settings, waitin
 from quipu.cli.output import emit, stderr
 from quipu.cli.progress import progress
 from quipu.cli.results import finish_queue
-from quipu.model.document import DocumentListing, DocumentStatus
-from quipu.model.event import Event, EventSink, Progress
+from quipu.model.document import DocumentStatus
+from quipu.model.event import Event, Progress
 from quipu.model.results import AddResult
 from quipu.text.formatting import format_count
 
@@ -39,9 +38,6 @@ async def _resume(engine: "Quipu", on_event: Callable[[Event], None]) -> AddResu
     return await engine.resume(on_event=on_event)
 
 
-_UNFINISHED = (DocumentStatus.QUEUED, DocumentStatus.PARSING, DocumentStatus.EXTRACTING, DocumentStatus.REMOVING)
-
-
 @click.command(
     "work",
     cls=QuipuCommand,
@@ -59,37 +55,14 @@ def work(is_until_empty: bool, poll_s: float, budget: str | None, is_quiet: bool
 
     Any number of workers, also on other machines, share one queue: each takes documents under leases that end by the
     clock of the database. What a killed worker had read is kept; its documents are free when its lease ends, at once on
-    the same machine. A budget and the number of calls at once are those of one worker.
+    the same machine. All workers together keep within the budget, and share the number of calls at once.
     """
     settings = load_settings(budget=budget)
     with progress(is_quiet=is_quiet) as on_event:
         result = with_engine(
-            lambda engine: _work(engine, on_event, poll_s=poll_s, is_until_empty=is_until_empty), settings, create=True
+            lambda engine: engine.work(on_event, poll_s=poll_s, until_empty=is_until_empty), settings, create=True
         )
-    if result is None:
-        if not is_quiet:
-            emit({"finished": 0}, _render_idle)
-        return 0
     return finish_queue(result, is_quiet=is_quiet)
-
-
-async def _work(engine: "Quipu", on_event: EventSink, *, poll_s: float, is_until_empty: bool) -> AddResult | None:
-    """Work whenever documents wait; return the last result that did anything, at the end or when the work stops."""
-    latest: AddResult | None = None
-    waiting = DocumentListing(statuses=_UNFINISHED, k=1)
-    while True:
-        if await engine.documents(waiting):
-            result = await engine.resume(on_event)
-            latest = result if result.n_resumed or result.n_removed or result.stopped else latest
-            if result.stopped:
-                return latest
-        if is_until_empty and not await engine.documents(waiting):
-            return latest
-        await asyncio.sleep(poll_s)  # what waits now may be another worker's
-
-
-def _render_idle(console: Console, result: dict[str, int]) -> None:
-    console.print(f"{format_count(result['finished'], 'document')} finished: nothing waited.")
 
 
 @click.command("retry", cls=QuipuCommand, examples=("quipu retry", "quipu retry notes/a.md"))

@@ -150,7 +150,8 @@ def check_empty(connection: Connection) -> None:
 def copy_rows(source: Connection, target: Connection) -> int:
     """Copy every row from a snapshot into the tables of a new index; return how many rows.
 
-    An identity that the new index has stays. Jobs are copied with their leases, which end by the target's clock.
+    An identity that the new index has stays. Jobs are copied with their leases, which end by the target's clock, and
+    what workers have spent is not.
     """
     identity = target.scalar(meta_value("identity"))
     target.execute(s.meta.delete())
@@ -161,6 +162,7 @@ def copy_rows(source: Connection, target: Connection) -> int:
         for rows in result.mappings().partitions(n_at_once):
             target.execute(insert(table), [dict(row) for row in rows])
             n_rows += len(rows)
+    target.execute(s.meta.delete().where(s.meta.c.key == jobs.WORKERS))
     if identity:
         write_meta(target, "identity", identity)
     return n_rows

@@ -18,9 +18,12 @@ from sqlalchemy import ColumnElement, Connection, Row, bindparam, case, func, li
 from quipu.model.chunking import chunking_from_json
 from quipu.model.delta import DocumentFacts, ExtractionReply, Job, JobFailure
 from quipu.model.document import DocumentStatus, SourceDocument
+from quipu.model.usage import NO_LIMIT, LedgerSums, SpendingByWorker, SpendingLimit
 from quipu.stores.relational import schema as s
+from quipu.stores.relational.replies import RequestCoalescer
 from quipu.stores.relational.sql import (
     ByValues,
+    Transaction,
     insert_rows,
     metadata_from_json,
     n_changed,
@@ -53,6 +56,8 @@ _FORGOTTEN = -1.0  # the end of the lease of a document that can never be read, 
 _ENDED: set[str] = set()  # workers of this process that have closed their stores
 
 _DERIVATION_LEASE = "deriving"  # meta key; its value is "UNTIL OWNER", or "" while nobody holds the lease
+
+WORKERS = "workers"  # meta key; its value is that of SpendingByWorker
 
 # Fields of /proc/PID/stat after the program's name, which may contain anything. See proc(5): the name is field 2.
 _STATE, _START_TIME = 0, 19
@@ -252,6 +257,7 @@ def release_all(connection: Connection) -> None:
     )
     connection.execute(s.job.update().values(_FREE))
     write_meta(connection, _DERIVATION_LEASE, "")
+    write_meta(connection, WORKERS, "{}")
 
 
 def is_derivation_leased(connection: Connection, *, now_s: float) -> bool:
@@ -274,6 +280,39 @@ def _derivation_lease(connection: Connection) -> tuple[float, str]:
 
 def _write_derivation_lease(connection: Connection, owner: str, until_s: float) -> None:
     write_meta(connection, _DERIVATION_LEASE, f"{until_s} {owner}")
+
+
+class RelationalLedger:
+    """A WorkerLedger in the database of an index. What comes while a transaction runs shares the next one."""
+
+    def __init__(self, write: Transaction, owner: str, clock_s: ColumnElement[float], lease_s: float) -> None:
+        self._write, self._owner, self._clock_s, self.lease_s = write, owner, clock_s, lease_s
+        self._requests = RequestCoalescer(self._add_all)
+
+    async def add(self, change: LedgerSums, limit: SpendingLimit = NO_LIMIT) -> LedgerSums:
+        return await self._requests.submit((change, limit))
+
+    async def leave(self) -> None:
+        await self._requests.finish()
+
+        def leave(connection: Connection) -> None:
+            workers = SpendingByWorker.from_json(read_meta(connection, WORKERS) or "{}")
+            workers.end(workers.entries.keys() & {self._owner})
+            write_meta(connection, WORKERS, workers.to_json())
+
+        await self._write(leave)
+
+    async def _add_all(self, changes: Sequence[tuple[LedgerSums, SpendingLimit]]) -> Sequence[LedgerSums]:
+        def add(connection: Connection) -> list[LedgerSums]:
+            now_s = connection.execute(select(self._clock_s)).scalar_one()
+            workers = SpendingByWorker.from_json(read_meta(connection, WORKERS) or "{}")
+            others = [(name, end) for name, (end, _) in workers.entries.items() if name and name != self._owner]
+            workers.end([name for name, end in others if end < now_s or is_dead(name)])
+            sums_before = [workers.add(self._owner, *change, now_s + self.lease_s) for change in changes]
+            write_meta(connection, WORKERS, workers.to_json())
+            return sums_before
+
+        return await self._write(add)
 
 
 def new_owner() -> str:

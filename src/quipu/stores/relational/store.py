@@ -20,7 +20,7 @@ from quipu.model.document import DocumentStatus
 from quipu.model.query import Filter
 from quipu.model.summary import SummaryTarget, SummaryTask
 from quipu.model.usage import UsageRow
-from quipu.ports.store import CallReply, ReadView
+from quipu.ports.store import RENEWALS_PER_LEASE, CallReply, ReadView
 from quipu.stores.relational import (
     archive,
     change_log,
@@ -60,8 +60,6 @@ from quipu.stores.relational.sql import (
 )
 from quipu.stores.relational.view import RelationalView
 from quipu.text.words import Analyzer
-
-_RENEWALS_PER_LEASE = 3  # so that two renewals may fail before the lease ends
 
 T = TypeVar("T")
 
@@ -104,6 +102,10 @@ class RelationalStore:
     def history(self) -> RelationalHistory:
         """The earlier versions in this database."""
         return RelationalHistory(self._read, self._write, self._backend, self._apply, self._keeps_history)
+
+    def worker_ledger(self) -> jobs.RelationalLedger:
+        """Return what the workers of this index have spent."""
+        return jobs.RelationalLedger(self._write, self._owner, self._backend.clock_s(), self._lease_s)
 
     @property
     def archives(self) -> archive.RelationalArchive:
@@ -207,7 +209,7 @@ class RelationalStore:
         await self._write(
             lambda connection: jobs.renew(connection, self._owner, self._now_s(connection) + self._lease_s)
         )
-        return self._lease_s / _RENEWALS_PER_LEASE
+        return self._lease_s / RENEWALS_PER_LEASE
 
     async def find_replies(self, input_hashes: Sequence[str]) -> dict[str, str]:
         return await self._find_requests.submit(input_hashes)

@@ -7,13 +7,15 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.pool import NullPool
+
+from quipu.model.usage import Amount, LedgerSums
 
 FILE_NAME = ".server.sqlite"
 MAX_RESERVED_S = 60.0  # which a key stays reserved without a reply, unless it is renewed
@@ -187,7 +189,7 @@ def _job(row: Any) -> ServerJob:
     return ServerJob(**{**values, "subjects": tuple(json.loads(row["subjects"]))})
 
 
-class SpendingSums:
+class SpendingFile:
     """What the processes of a server spent of one budget: cost, tokens, calls, and as much of each that is reserved.
 
     It is a file of its own, in which each process has a row by its number, and lives as long as the server. A change
@@ -210,10 +212,14 @@ class SpendingSums:
         finally:
             self._file.execute("COMMIT")
 
-    def read(self) -> tuple[int, ...]:
-        """Return the six sums over all processes."""
-        return tuple(self._file.execute(_SUMS).fetchone())
+    def read(self) -> LedgerSums:
+        """Return the sums over all processes."""
+        cost, tokens, calls, *reserved = self._file.execute(_SUMS).fetchone()
+        return LedgerSums(
+            spent=Amount(cost=cost, tokens=tokens, calls=calls),
+            reserved=Amount(cost=reserved[0], tokens=reserved[1], calls=reserved[2]),
+        )
 
-    def add(self, changes: tuple[int, ...]) -> None:
-        """Add to each of the six sums of this process; inside `locked`."""
-        self._file.execute(_ADD_SPENDING, (*changes, self._process))
+    def add(self, change: LedgerSums) -> None:
+        """Add to both sums of this process; inside `locked`."""
+        self._file.execute(_ADD_SPENDING, (*astuple(change.spent), *astuple(change.reserved), self._process))
