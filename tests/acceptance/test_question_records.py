@@ -103,3 +103,13 @@ def test_a_record_in_other_words_may_say_what_a_term_is(tmp_path: Path) -> None:
     with sync.open(tmp_path / "kb") as kb:
         kb.add(tmp_path / "shop.md")
         assert "within 30 days" in kb.query("What is the refund policy?").text
+
+
+def test_a_record_about_another_term_does_not_define_one(tmp_path: Path) -> None:
+    roads = "# Дороги\n\n## Что такое git mapping?\n\nОн определяет, какие файлы попадут в груз.\n"
+    salt = "# Соль\n\nРезультатом развертывания является *релиз* — совокупность развернутых ресурсов.\n"
+    with sync.open(tmp_path / "index") as kb:
+        kb.add_text(roads, id="roads.md")
+        kb.add_text(salt, id="salt.md")
+        assert "совокупность" in kb.query("Что такое релиз?").text.split("[1]")[0]
+        assert "попадут в груз" in kb.query("Что такое git mapping?").text.split("[1]")[0]

@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quipu.answer.passage_text import PassageText, Span
+from quipu.answer.passage_text import PassageText, Span, sentence_bounds
 from quipu.answer.question_kind import QuestionPart
-from quipu.answer.sentence_scores import ScoredSentence, ScoreWeights, WordFinder, sentence_bounds
+from quipu.answer.sentence_scores import ScoredSentence, ScoreWeights, WordFinder
 from quipu.answer.text_blocks import BlockKind, TextBlock
 
 MIN_ITEMS = 3

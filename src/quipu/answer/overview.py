@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from quipu.answer.passage_text import PassageText, Span, read_passage
+from quipu.answer.passage_text import PassageText, Span, read_passage, sentence_bounds
 from quipu.answer.quotation import Quote
 from quipu.answer.quote_sources import DocumentGroup, QuoteSources
-from quipu.answer.sentence_scores import sentence_bounds
 from quipu.answer.text_blocks import BlockKind
 from quipu.text.formatting import format_count
 from quipu.text.questions import is_licence

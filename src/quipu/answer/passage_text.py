@@ -7,14 +7,18 @@ before and end in the chunk after. Every character still has its place in the do
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from quipu.answer.text_blocks import FENCE, MAX_TERM_CHARS, BlockKind, TextBlock, ends_sentence, read_blocks
 from quipu.model.answer import Citation
 from quipu.model.graph import Chunk
-from quipu.text.sentences import record_questions
+from quipu.text.sentences import record_questions, sentence_spans
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS
+
+MAX_SENTENCE_CHARS = 280  # a longer sentence is scored in pieces
+_PIECE = re.compile(r".{1,240}(?:[\s,;，；、。|]|$)|.{1,240}", re.DOTALL)
 
 PROSE_STOP_SHARE = 0.25  # of the words of a text that is all sentences
 _CJK_PUNCTUATION = "，。；？！"  # sentences have it, lists of names do not
@@ -233,3 +237,34 @@ def prose_share(text: str) -> float:
             n_words += 1
             n_stop += word.casefold() in STOP_WORDS
     return min(1.0, n_stop / (PROSE_STOP_SHARE * max(1, n_words)))
+
+
+def sentence_bounds(text: str, block: TextBlock) -> Iterator[Span]:
+    """Yield the [start, end) of the sentences of a block; a row is one sentence, a very long sentence is several."""
+    content = text[block.start : block.end]
+    if block.kind in (BlockKind.ROW, BlockKind.HEADING):
+        yield block.start, block.end
+        return
+    spans = _line_spans(content) if block.kind is BlockKind.CODE else _prose_spans(content)
+    for start, end in spans:
+        if end - start <= MAX_SENTENCE_CHARS:
+            yield block.start + start, block.start + end
+        else:
+            for piece in _PIECE.finditer(content, start, end):
+                yield block.start + piece.start(), block.start + piece.end()
+
+
+@lru_cache(maxsize=4_096)  # a paragraph is looked at several times for a question
+def _prose_spans(content: str) -> tuple[Span, ...]:
+    return tuple(sentence_spans(content))
+
+
+def _line_spans(content: str) -> Sequence[Span]:
+    """Return code in spans of whole lines of about a sentence's length."""
+    spans, start, position = [], 0, 0
+    for line in content.splitlines(keepends=True):
+        if position > start and position + len(line) - start > MAX_SENTENCE_CHARS:
+            spans.append((start, position))
+            start = position
+        position += len(line)
+    return [*spans, (start, position)]

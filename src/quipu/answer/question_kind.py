@@ -275,11 +275,12 @@ _BEFORE_TERM = (
     r"[\s\W]*(?:in \w+(?: \w+){0,2},\s+)?(?:(?:the|an?|in|this|so-called|concept of|term|термин|понятие)\s+)*"
     r"[*_`\"'«“「:]*"
 )
+OFFER_STRENGTH = 0.7  # of a definition that only says what something offers: "X provides …"
 _DEFINES = (
     r"(?:\s*[(（][^)）]{1,80}[)）])?[*_`'\"»”」]*\s*"
     r"(?:(?:,[^,.]{1,60},\s*)?(?:(?:is|was) (?:an?|the|one|any|used|what|where|when|how|short|simply)"
-    r"|are|means?|stands? for|refers? to|represents?|describes?|denotes?|consists? of|provides?|lets?|allows?|enables?"
-    r"|helps?|aims? to)\b"
+    r"|are|means?|stands? for|refers? to|represents?|describes?|denotes?|consists? of"
+    r"|(?P<offers>provides?|lets?|allows?|enables?|helps?|aims? to))\b|(?:is|are):(?:\n|$)"
     r"|[—–:：]|-\s|\|\s*[^\W\d_]{2}|(?:\w+ )?(?:—|–|это\b|является|называ\w+|означает|представляет)"
     r"|[，,]?(?:是|指|即|表示|为|就是|主要))"
 )
@@ -309,16 +310,19 @@ class TermDefinition:
     def __bool__(self) -> bool:
         return bool(self._patterns)
 
-    def matches(self, text: str, about: str) -> bool:
-        """Return whether a text begins with a definition; `about` are the title and the headings above it."""
-        if any(pattern.match(text) for pattern in self._patterns):
-            return True
-        pattern = self._pattern_in_scope
-        return pattern is not None and pattern.match(text) is not None and self._scope <= {*content_terms_of(about)}
+    def strength(self, text: str, about: str) -> float:
+        """Return 1 for a text that begins with a definition, 0 for any other.
+
+        If it only says what the term offers, it is `OFFER_STRENGTH`. `about` are the title and the headings above it.
+        """
+        match = next(filter(None, (pattern.match(text) for pattern in self._patterns)), None)
+        if not match and self._pattern_in_scope and self._scope <= {*content_terms_of(about)}:
+            match = self._pattern_in_scope.match(text)
+        return (OFFER_STRENGTH if match["offers"] else 1.0) if match else 0.0
 
     def is_in(self, text: str, about: str) -> bool:
         """Return whether a paragraph of a text begins with a definition."""
-        return any(self.matches(paragraph, about) for paragraph in text.split("\n\n"))
+        return any(self.strength(paragraph, about) for paragraph in text.split("\n\n"))
 
 
 def _definition_pattern(part: QuestionPart, term: str) -> re.Pattern[str]:

@@ -11,7 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from quipu.answer.list_quotes import best_list
-from quipu.answer.passage_text import PassageText, Span, is_entry, open_fence, prose_share, read_passage
+from quipu.answer.passage_text import (
+    PassageText,
+    Span,
+    is_entry,
+    open_fence,
+    prose_share,
+    read_passage,
+    sentence_bounds,
+)
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart
 from quipu.answer.sentence_scores import (
     WEIGHTS,
@@ -22,7 +30,7 @@ from quipu.answer.sentence_scores import (
     bm25,
     held_words,
     score_sentences,
-    sentence_bounds,
+    trust_in,
 )
 from quipu.answer.tables import rule_below
 from quipu.answer.text_blocks import BlockKind, TextBlock, block_below, ends_sentence
@@ -263,10 +271,9 @@ def _ranked_by_words(text: str, quotes: Sequence[Quote], weights: ScoreWeights, 
     by_words = [bm25(finder, f"{quote.passage.name} {quote.text}", n_chars) for quote in quotes]
     best = max(by_words, default=0.0) or 1.0
     prose = [1.0 if quote.row else prose_share(quote.text) for quote in quotes]
-    scored = [
-        replace(quote, score=quote.score + weights.quote * words / best + weights.prose * share)
-        for quote, words, share in zip(quotes, by_words, prose, strict=True)
-    ]
+    gains = (weights.quote * words / best + weights.prose * share for words, share in zip(by_words, prose, strict=True))
+    trusts = (trust_in(quote.passage, text, weights) for quote in quotes)
+    scored = [replace(q, score=q.score + gain * trust) for q, gain, trust in zip(quotes, gains, trusts, strict=True)]
     return sorted(scored, key=lambda quote: -round(quote.score, 6))  # stable: equal ones as their sentences are
 
 
@@ -354,10 +361,9 @@ def _grown(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Span
             continue
         lowest = next(block for block in reversed(blocks[: below + 1]) if block.kind is not BlockKind.NOISE)
         if text[start : lowest.end].endswith((":", "：")) or lowest.kind is BlockKind.HEADING:
-            below, end = (
-                following,
-                _first_sentences(text, blocks[following], max(start + n_chars, end + MAX_LEAD_CHARS)),
-            )
+            below, limit = following, max(start + n_chars, end + MAX_LEAD_CHARS)
+            sentence_ends = [sentence_end for _, sentence_end in sentence_bounds(text, blocks[following])]
+            end = max([place for place in sentence_ends if place <= limit], default=sentence_ends[0])
         break
     is_below_term = block.kind is BlockKind.PARAGRAPH and is_entry(text[block.start : block.end])
     while not is_below_term and start == blocks[above].start and above and blocks[above].kind is not BlockKind.HEADING:
@@ -391,9 +397,3 @@ def _widened(bounds: Sequence[Span], place: int, n_chars: int) -> tuple[int, int
             first -= 1
         if last - first == n_sentences:
             return first, last
-
-
-def _first_sentences(text: str, block: TextBlock, limit: int) -> int:
-    """Return where the sentences of a block end that fit below the character `limit`; its first always fits."""
-    bounds = list(sentence_bounds(text, block))
-    return max([end for _, end in bounds if end <= limit], default=bounds[0][1])

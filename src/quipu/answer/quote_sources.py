@@ -92,7 +92,7 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
     """Read what quotes for the question `text` need; `ranking` are the passages of the evidence, best first."""
     score_by_chunk = {hit.id: hit.score for hit in evidence.chunks}
     question = analyse_question(text)
-    passages = ranking[:MAX_PASSAGES]
+    passages = list({chunk.text_hash: chunk for chunk in reversed(ranking)}.values())[::-1][:MAX_PASSAGES]
     if not evidence.searches_index or question.kind is QuestionKind.SMALL_TALK:
         return QuoteSources(question=question)
     if question.kind is QuestionKind.OVERVIEW:
@@ -144,17 +144,19 @@ def _nearest_question(evidence: Evidence) -> NearestQuestion | None:
 
 
 def _asks_otherwise(nearest: NearestQuestion | None, term: str, chunks: Sequence[Chunk]) -> bool:
-    """Return whether the question of a record asks something else about a term than what it is: "Why camels?"."""
+    """Return whether the question of a record is not what a term is: "Why camels?", or what another one is."""
     questions = [
         chunk.text[start:end]
         for chunk in chunks
         if nearest and chunk.id == nearest.chunk
         for start, end in record_questions(chunk.text, chunk.header)[nearest.ordinal :][:1]
     ]
+    terms, analysed = {*content_terms_of(term)}, [analyse_question(text) for text in questions]
     return any(
-        {*content_terms_of(term)} <= {*content_terms_of(text)}
-        and analyse_question(text).kind is not QuestionKind.DEFINITION
-        for text in questions
+        terms.isdisjoint(content_terms_of(question.parts[0].term))
+        if question.kind is QuestionKind.DEFINITION
+        else terms <= {*content_terms_of(question.parts[0].words)}
+        for question in analysed
     )
 
 

@@ -11,11 +11,10 @@ from itertools import pairwise
 from quipu.answer.answer_input import AnswerDraft, AnswerInput, quotable_passages
 from quipu.answer.list_quotes import MIN_ITEMS
 from quipu.answer.overview import OverviewPart, overview_parts
-from quipu.answer.passage_text import Span
+from quipu.answer.passage_text import Span, sentence_bounds
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind
 from quipu.answer.quotation import Quote, choose_quotes
 from quipu.answer.quote_sources import MIN_RECORD_MARGIN, QuoteSources
-from quipu.answer.sentence_scores import sentence_bounds
 from quipu.answer.table_answer import TableAnswer, compute_table_answer
 from quipu.answer.text_blocks import BlockKind
 from quipu.model.answer import Citation

@@ -11,29 +11,41 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
-from quipu.answer.passage_text import FUNCTION_CHARACTERS, PassageText, Span
+from quipu.answer.passage_text import FUNCTION_CHARACTERS, PassageText, sentence_bounds
 from quipu.answer.question_kind import QuestionKind, QuestionPart, TermDefinition
-from quipu.answer.text_blocks import BlockKind, TextBlock
-from quipu.text.questions import AnswerType, base_form, irregular_forms, is_licence, is_licence_section, offers_answer
-from quipu.text.sentences import sentence_spans
+from quipu.answer.text_blocks import BlockKind
+from quipu.text.questions import (
+    AnswerType,
+    asks_for_changes,
+    asks_for_licence,
+    base_form,
+    irregular_forms,
+    is_licence_section,
+    is_release_notes,
+    offers_answer,
+)
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import STOP_WORDS, content_terms_of, fold_characters, stem
 
 LIGHT_WORD_WEIGHT = 0.5  # in the share of words that a quote holds
 PAIR_WEIGHT = 0.5  # of a pair of characters: a word of n characters has n - 1 pairs
-MAX_SENTENCE_CHARS = 280  # a longer sentence is scored in pieces
 K1, B = 1.2, 0.75  # of BM25
 EXPLAINING_BLOCKS = 2  # below the heading of a section that explains an option or identifier
+FIRST_BELOW = 0.9  # of a definition: the first paragraph below the term
 MAX_BLOCKS = 60  # that may hold the best sentence: only their sentences are scored
+MAX_NAME_WORDS = 5  # of a question that may be one identifier
 _WORD = re.compile(r"[^\W\d_]+")
-_PIECE = re.compile(r".{1,240}(?:[\s,;，；、。|]|$)|.{1,240}", re.DOTALL)
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
 _CAPITALISED = re.compile(r"(?<=[^.!?…»\s*>#] )[\"'«“(`*]*([A-ZА-ЯЁ][^\W\d_]{2,})")
 _FIRST_WORD = re.compile(r"[\W_]*([A-ZА-ЯЁ][^\W\d_]+)(?: [A-ZА-ЯЁ][^\W\d_]+)*")
 _DEFAULT = re.compile(r"\bdefaults?\b|\bout of the box\b|по умолчанию|默认|缺省", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"(?<![\w-])(?:\w+_\w+|--?[A-Za-z][\w-]*|[A-Za-z]*[a-z][A-Z]\w+)")
+_REMARK = re.compile(
+    r"\[Picture: |(?:Note|Warning|Caution|Important|Tip|Hint|Attention|Changed|Added|New|Deprecated)\b[\w. ]*:"
+)
+_SAYS_WHAT = re.compile(r"(?:This|It|These) (?:is|are) (?:an?|the)\b|Это\b|这是")
 _CAPITALS = re.compile(r"\b[A-Z][A-Z0-9]{2,}\b")
 _HEADING_END = re.compile(r"[`*_]*(?:[\s(=<\[].*)?$", re.DOTALL)  # after the name of a setting
 _CODE = re.compile(
@@ -53,6 +65,7 @@ class ScoreWeights:
     quote: float = 0.5  # BM25 of the whole quote, over the best quote's
     prose: float = 0.3  # the whole quote is text, not a list of names or links
     code: float = 0.2  # a second quote with code, for a how-to whose first one has none
+    changes: float = 0.7  # of the score of a sentence in release notes, unless changes are asked for
     record: float = 6.0  # times the margin of the record that the sentence is in, by which its question is the nearest
     bridge: float = 0.3  # the passage is about something that the first quote names and the question does not
 
@@ -78,8 +91,8 @@ class ScoredSentence:
 class WordFinder:
     """Finds the words of a question in texts, in any of their forms: by their stems, pairs of characters, and codes.
 
-    `codes` are its options and identifiers. `section_names` are these and its names in capitals, in lower case: a
-    section with one of them as its heading explains it.
+    `codes` are its options and identifiers. `section_names` are these, its term, its names in capitals, and its words
+    as one, in lower case: a section with one of them as its heading explains it.
     """
 
     def __init__(self, part: QuestionPart) -> None:
@@ -89,7 +102,12 @@ class WordFinder:
         codes = [code.casefold() for code in _CODE.findall(text)]
         self.terms = tuple(dict.fromkeys([*terms, *codes]))
         self.codes = frozenset(codes)
-        self.section_names = frozenset([*codes, *map(str.casefold, _CAPITALS.findall(text))])
+        words = _ASCII_WORD.findall(part.words.lower())
+        spans = [words[i:j] for i in range(len(words)) for j in range(i + 2, min(i + MAX_NAME_WORDS, len(words)) + 1)]
+        named = [span for span in spans if not STOP_WORDS & {span[0], span[-1]}]
+        joined = [mark.join(span) for span in named for mark in "_-"]  # "concurrent requests": CONCURRENT_REQUESTS
+        names = (part.term, *_CAPITALS.findall(text))
+        self.section_names = frozenset(filter(None, [*codes, *map(str.casefold, names), *joined]))
         words = [term for term in self.terms if term not in codes]
         stems = sorted((word for word in words if not is_unspaced(word[0])), key=lambda word: (-len(word), word))
         pairs = [word for word in words if is_unspaced(word[0])]
@@ -212,6 +230,12 @@ def _alternatives(pattern: str, terms: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile(pattern.format("|".join(map(re.escape, terms)))) if terms else None
 
 
+def trust_in(passage: PassageText, question: str, weights: ScoreWeights) -> float:
+    """Return how far the scores of a passage count: release notes less, unless the question is about changes."""
+    is_demoted = is_release_notes(passage.chunk.document_id, passage.chunk.title) and not asks_for_changes(question)
+    return weights.changes if is_demoted else 1.0
+
+
 def score_sentences(
     part: QuestionPart, kind: QuestionKind, passages: Sequence[PassageText], weights: ScoreWeights = WEIGHTS
 ) -> list[ScoredSentence]:
@@ -225,7 +249,7 @@ def score_sentences(
         (scorer.block_bound(text, index), place, index)
         for place, text in enumerate(texts)
         if not is_licence_section(text.passage.chunk.headings, part.words)
-        for index in text.quotable_blocks(asks_for_licence=is_licence(part.words))
+        for index in text.quotable_blocks(asks_for_licence=asks_for_licence(part.words))
     ]
     best = sorted(bounds, key=lambda bound: (-round(bound[0], 6), bound[1], bound[2]))[:MAX_BLOCKS]
     scored = [sentence for _, place, index in best for sentence in scorer.sentences(texts[place], place, index)]
@@ -248,11 +272,11 @@ class _MatchedText:
     def between(self, start: int, end: int) -> frozenset[str]:
         return frozenset(self._terms[bisect_left(self._starts, start) : bisect_left(self._starts, end)])
 
-    def is_in_section(self, index: int, names: frozenset[str]) -> bool:
-        """Return whether the heading above a block is one of these names: "`max_size`", "Shop.max_size (integer)"."""
+    def section_name(self, index: int) -> str:
+        """Return the name in the heading above a block, in lower case: "`max_size`", "Shop.max_size (integer)"."""
         place = self.blocks[index].heading
         heading = self.text[self.blocks[place].start : self.blocks[place].end] if place >= 0 else self._heading
-        return _HEADING_END.sub("", heading.strip("#*`_ ")).rpartition(".")[2].casefold() in names
+        return _HEADING_END.sub("", heading.strip("#*`_ ")).rpartition(".")[2].casefold()
 
     def quotable_blocks(self, *, asks_for_licence: bool) -> Iterator[int]:
         """Yield the indexes of the blocks of the passage itself that may be quoted."""
@@ -270,7 +294,6 @@ class _Scorer:
         weight_by_term = {term: PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in finder.terms}
         total = sum(weight_by_term.values())
         self._share_by_term = {term: weight / total for term, weight in weight_by_term.items()}
-        self._terms_of_section_names = finder.terms_in(" ".join(sorted(finder.section_names)))
         self._term = frozenset(content_terms_of(part.term))
         self._definition = TermDefinition(part)
 
@@ -278,9 +301,11 @@ class _Scorer:
         """Return what a sentence of a block can score at most, apart from its form; a definition counts."""
         credit_by_term = self._credits(text, index) | dict.fromkeys(text.terms_of_block[index], 1.0)
         share, block = self._sum(credit_by_term), text.blocks[index]
-        is_definition = self._definition.matches(text.text[block.start : block.end], text.about)
+        is_definition = self._definition.strength(text.text[block.start : block.end], text.about)
         rank = self._weights.rank * text.passage.score + self._record(text, index)
-        return share + rank + self._weights.definition * share * is_definition
+        return (share + rank + self._weights.definition * share * is_definition) * trust_in(
+            text.passage, self._part.words, self._weights
+        )
 
     def sentences(self, text: _MatchedText, place: int, index: int) -> Iterator[ScoredSentence]:
         """Yield the sentences of a block with their scores."""
@@ -289,7 +314,9 @@ class _Scorer:
         for start, end in sentence_bounds(text.text, text.blocks[index]):
             if text.passage.first <= start < text.passage.last:
                 share = self._sum(credit_by_term | dict.fromkeys(text.between(start, end), 1.0))
-                score = share + rank + self._form(text, index, start, end) * share
+                score = (share + rank + self._form(text, index, start, end) * share) * trust_in(
+                    text.passage, self._part.words, self._weights
+                )
                 yield ScoredSentence(place=place, block=index, start=start, end=end, score=score, share=share)
 
     def _record(self, text: _MatchedText, index: int) -> float:
@@ -303,8 +330,8 @@ class _Scorer:
         lead = text.blocks[index].lead
         around = text.terms_of_block[index] | (text.terms_of_block[lead] if lead >= 0 else frozenset())
         credit_by_term = dict.fromkeys(around, self._weights.block)
-        if self._finder.section_names and text.is_in_section(index, self._finder.section_names):
-            credit_by_term |= dict.fromkeys(self._terms_of_section_names, 1.0)
+        if (name := text.section_name(index)) in self._finder.section_names:
+            credit_by_term |= dict.fromkeys(self._finder.terms_in(name), 1.0)
         return credit_by_term | {term: max(self._weights.title, credit_by_term.get(term, 0.0)) for term in text.title}
 
     def _form(self, text: _MatchedText, index: int, start: int, end: int) -> float:
@@ -313,15 +340,14 @@ class _Scorer:
         if self._definition:
             beginning = text.text[start : block.end] if start == block.start else sentence
             begins = start == block.start and index <= block.heading + EXPLAINING_BLOCKS
-            explains = begins and text.is_in_section(index, self._finder.codes)
-            if explains or self._definition.matches(beginning, text.about):
-                return self._weights.definition
-            return self._weights.definition * (start == block.start and self._below_term(text, index))
+            explains = begins and text.section_name(index) in self._finder.codes
+            is_below = 0.0 if explains or start != block.start else self._below_term(text, index)
+            return self._weights.definition * max(explains, self._definition.strength(beginning, text.about), is_below)
         if self._kind is QuestionKind.HOW_TO:
             following = text.blocks[index + 1].kind if index + 1 < len(text.blocks) else None
             return self._weights.form * (BlockKind.CODE in (block.kind, following))
         if self._kind is QuestionKind.VALUE and _DEFAULT.search(self._part.words):
-            is_setting = text.is_in_section(index, self._finder.section_names)
+            is_setting = text.section_name(index) in self._finder.section_names
             weight = self._weights.definition if is_setting else self._weights.form
             return weight * (_DEFAULT.search(sentence) is not None)
         if self._part.answer_type in (AnswerType.TIME, AnswerType.NUMBER):
@@ -344,10 +370,13 @@ class _Scorer:
         return any(name.casefold() not in words for name in _CAPITALISED.findall(sentence))
 
     def _below_term(self, text: _MatchedText, index: int) -> float:
-        """Return 1 for the first paragraph below a heading, or in a document, that is the term; 0.5 if it says more."""
+        """Return `FIRST_BELOW` for the first paragraph below a heading, or in a document, that is the term.
+
+        If the heading says more, it is 0.5, unless the paragraph begins with "This is a". Remarks do not count.
+        """
         heading = text.blocks[index].heading
         below = [block for block in text.blocks[heading + 1 : index + 1] if block.kind is not BlockKind.NOISE]
-        blocks = [block for block in below if not text.text.startswith("[Picture: ", block.start)]
+        blocks = [block for block in below if not _REMARK.match(text.text, block.start)]
         if blocks != [text.blocks[index]] or blocks[0].kind is not BlockKind.PARAGRAPH:
             return 0.0
         chunk = text.passage.chunk
@@ -357,35 +386,6 @@ class _Scorer:
             title = (chunk.title, *chunk.headings)[-1] if chunk.ordinal == 0 or chunk.headings else ""
         words = frozenset(content_terms_of(title))
         is_about = self._term <= words and len(words) <= len(self._term) + 2 and bool(self._term)
-        return is_about * (1.0 if words == self._term else 0.5)
-
-
-def sentence_bounds(text: str, block: TextBlock) -> Iterator[Span]:
-    """Yield the [start, end) of the sentences of a block; a row is one sentence, a very long sentence is several."""
-    content = text[block.start : block.end]
-    if block.kind in (BlockKind.ROW, BlockKind.HEADING):
-        yield block.start, block.end
-        return
-    spans = _line_spans(content) if block.kind is BlockKind.CODE else _prose_spans(content)
-    for start, end in spans:
-        if end - start <= MAX_SENTENCE_CHARS:
-            yield block.start + start, block.start + end
-        else:
-            for piece in _PIECE.finditer(content, start, end):
-                yield block.start + piece.start(), block.start + piece.end()
-
-
-@lru_cache(maxsize=4_096)  # a paragraph is looked at several times for a question
-def _prose_spans(content: str) -> tuple[Span, ...]:
-    return tuple(sentence_spans(content))
-
-
-def _line_spans(content: str) -> Sequence[Span]:
-    """Return code in spans of whole lines of about a sentence's length."""
-    spans, start, position = [], 0, 0
-    for line in content.splitlines(keepends=True):
-        if position > start and position + len(line) - start > MAX_SENTENCE_CHARS:
-            spans.append((start, position))
-            start = position
-        position += len(line)
-    return [*spans, (start, position)]
+        if words == self._term or (is_about and _SAYS_WHAT.match(text.text, blocks[0].start)):
+            return FIRST_BELOW * is_about
+        return 0.5 * (is_about and "_" not in title)

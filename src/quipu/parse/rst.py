@@ -19,7 +19,7 @@ _OBJECT_LEVEL = 50  # heading level of a described object; sections have lower o
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+")
 _EXPLICIT = re.compile(r"\.\.(?:\s|$)")
 _DIRECTIVE = re.compile(r"\.\. +(?:\|[^|\n]{1,100}\| )?([A-Za-z][\w:+.-]{0,60})::(?:\s+(.*))?$")
-_SUBSTITUTION = re.compile(r"\.\. +\|([^|\n]{1,100})\| replace::\s*(.*)$")
+_SUBSTITUTION = re.compile(r"\.\. +\|([^|\n]{1,100})\| (?:replace::\s*(.*)|image::.*)$")
 _FOOTNOTE = re.compile(r"\.\. +(\[[^\]\n]{1,60}\])\s+(.*)$")
 _FIELD = re.compile(r":((?!\s)[^:\n`]{1,80}):(?:\s+(.*))?$")
 _BULLET = re.compile(r"([-*+•]|(?:\d{1,4}|[A-Za-z]|#)[.)]|\((?:\d{1,4}|[A-Za-z])\))\s+(?=\S)")
@@ -93,7 +93,7 @@ class _RstReader:
         self._styles: list[tuple[str, bool]] = []  # of section titles by level: adornment, and whether it is above too
         self._lead = ""  # text to put before the next paragraph, such as the marker of a list item
         matches = filter(None, map(_SUBSTITUTION.match, lines))
-        self._substitutions: dict[str, str] = {match[1]: match[2] for match in matches}
+        self._substitutions: dict[str, str] = {match[1]: match[2] or "" for match in matches}
         self._rules: tuple[Callable[[Sequence[str], int, int], int], ...] = (
             self._section, self._explicit, self._fields, self._table, self._list, self._quote,
             self._definition, self._paragraph,

@@ -7,7 +7,8 @@ question (LinearRAG, 2025), personalised PageRank from the named entities (Hippo
 
 1. Similarity: the mean of three shares. Words: BM25 over its highest score. Vectors: the scaled cosine, with the
    passage or with a question that it answers itself ("Q: …"), the higher one. Nearness, for the 20 passages best by
-   the other two: the share of the question's terms, weighted by their IDF among these 20, within 200 characters.
+   the other two: the share of the question's terms, weighted by their IDF among these 20, within 200 characters. A
+   passage whose heading, title or defined term is half of the question or more gets half of that share on top.
 2. Trust in the walk: the mean selectivity of the names in the question, one over the number of home passages of a name
    or, if it has none, of all passages that it occurs in. A passage is home to the entity that its document's title
    names. A title leads to one passage, so the walk decides; the name of a speaker of a chat leads to hundreds, so
@@ -23,8 +24,9 @@ question (LinearRAG, 2025), personalised PageRank from the named entities (Hippo
 7. Fusion: the logarithm (log1p) of the walk times the trust, and similarity times the rest, at least 0.1, so that
    similarity always orders what the walk does not reach.
 
-A quotation, code, flag or identifier is looked for by words and nearness alone, unless the walk is trusted more than
-similarity. An overview ("What is this about?") also gets the reports on communities, where they are kept.
+Release notes count half, unless changes are asked for. A quotation, code, flag or identifier is looked for by words
+and nearness alone, unless the walk is trusted more than similarity. An overview ("What is this about?") also gets the
+reports on communities, where they are kept.
 """
 
 from collections import defaultdict
@@ -45,7 +47,7 @@ from quipu.ports.topology import Floats, Ints, Topology
 from quipu.retrieve import community_global
 from quipu.retrieve.steps.graph_walk import SubgraphWalk, read_subgraph, round_scores, top_chunks, top_entities
 from quipu.retrieve.steps.passage_links import LinkWalk, follow_links
-from quipu.retrieve.steps.passages import nearest_sentence, nearness
+from quipu.retrieve.steps.passages import demote_release_notes, nearest_sentence, nearness, shares_of_names
 from quipu.retrieve.steps.seeds import find_low_level_keywords, score_by_words_and_vectors
 from quipu.retrieve.strategy import Strategy, Tools
 from quipu.text.formatting import format_count
@@ -58,12 +60,16 @@ N_SIMILAR = 60  # passages of the subgraph by similarity
 N_PASSAGES = 30  # passages of an entity, the most similar to the question
 N_READ = 10  # passages of a seed that are read, and of an entity among which its home is looked for
 N_HOMES = 64  # entities whose home passages are looked up
-SHARPNESS, HOME_WEIGHT = 3.0, 30.0
+SHARPNESS, HOME_WEIGHT, NAME_WEIGHT = 3.0, 30.0, 0.5
 PASSAGE_SHARE = 0.02  # of the reset, for passages by similarity
 DAMPING = 0.85
 N_FIRST_STEPS, N_STEPS = 4, 8  # eight steps order passages as well as all do
 MIN_SIMILARITY_WEIGHT, MIN_TRUST_BESIDE_LITERAL = 0.1, 0.5
 LINK_WEIGHT, MIN_TRUST_IN_LINKS = 0.5, 0.1
+RELEASE_NOTES_SHARE, MAX_DEMOTED = (
+    0.5,
+    200,
+)  # of the score of release notes, unless changes are asked for; passages read
 RANK_SCALE = 0.003  # above this share of the walk, ranks count by their logarithm
 MAX_ENTITIES, MAX_RELATIONS, MAX_REPORTS = 20, 20, 10
 NO_NAME = "the question names no entity of the index: words and vectors rank alone"
@@ -134,20 +140,19 @@ async def retrieve(query: Query, view: ReadView, tools: Tools) -> Evidence:
         trust, scope = 0.0, replace(scope, similarity=by_words)
     scope = replace(scope, similarity=await _add_nearness(terms, scope))
     if trust >= MIN_TRUST_IN_LINKS:
-        weight = LINK_WEIGHT * trust
-        links = await follow_links(terms, scope.similarity, view)
+        weight, links = LINK_WEIGHT * trust, await follow_links(terms, scope.similarity, view)
         similarity = (1 - weight) * scope.similarity + weight * links.shares
         scope = replace(scope, similarity=similarity, links=links)
     reports, notes = await _reports(query, view, tools) if asks_for_overview(query.text) else ((), ())
     if not trust:
-        chunks = await _fuse(None, 0.0, scope, query.chunk_top_k)
         note = f"full text ranks alone, because the question holds {literal} as it is written" if literal else NO_NAME
+        chunks = await _fuse(None, 0.0, scope, query)
         return Evidence(chunks=chunks, reports=reports, seeds=searches, notes=(*notes, note))
     walk = await _walk_twice(await _activate(terms, names, scope), scope)
     entities, relations = await _graph_hits(walk, view)
     note = f"the walk from the names in the question weighs {trust:.2f}, by how few passages they lead to"
     return Evidence(
-        chunks=await _fuse(walk, trust, scope, query.chunk_top_k),
+        chunks=await _fuse(walk, trust, scope, query),
         entities=entities,
         relations=relations,
         reports=reports,
@@ -166,12 +171,12 @@ async def _reports(query: Query, view: ReadView, tools: Tools) -> tuple[tuple[Hi
 
 
 async def _add_nearness(terms: Sequence[str], scope: Scope) -> Floats:
-    """Return the similarity of the scope with nearness of the terms as a third of it, [n_chunks]."""
+    """Return the similarity of the scope with nearness of the terms as a third of it, and the share of a name."""
     best = largest_with_ties(scope.similarity, N_NEAR)
     chunks = await scope.read(best[scope.similarity[best] > 0])
     near = np.zeros(len(scope.similarity))
     near[list(chunks)] = nearness([chunk.text for chunk in chunks.values()], terms, REACH)
-    return (2 * scope.similarity + near) / 3
+    return (2 * scope.similarity + near) / 3 + NAME_WEIGHT * await shares_of_names(terms, len(near), scope.view)
 
 
 async def _find_names(seeds: Sequence[Seed], view: ReadView) -> list[Name]:
@@ -250,15 +255,15 @@ async def _walk(active: Mapping[int, float], chunks: Ints, scope: Scope, n_steps
     return subgraph.walk(weights, np.concatenate([by_entity, by_chunk]), damping=DAMPING, n_steps=n_steps)
 
 
-async def _fuse(walk: SubgraphWalk | None, trust: float, scope: Scope, k: int) -> tuple[Hit, ...]:
-    """Return the k passages with the highest mean of similarity and walk."""
+async def _fuse(walk: SubgraphWalk | None, trust: float, scope: Scope, query: Query) -> tuple[Hit, ...]:
+    """Return the `chunk_top_k` passages with the highest mean of similarity and walk."""
     fused, ranks = max(1 - trust, MIN_SIMILARITY_WEIGHT) * scope.similarity, np.zeros(len(scope.similarity))
     if walk:
         ranks[walk.chunks] = walk.ranks[len(walk.entities) :]
         by_walk = np.log1p(ranks / RANK_SCALE)
         fused += trust * by_walk / max(float(by_walk.max()), 1e-12)
-    fused = round_scores(fused)
-    best = await top_chunks(fused, k, scope.view)
+    fused = round_scores(await demote_release_notes(fused, query, scope.view))
+    best = await top_chunks(fused, query.chunk_top_k, scope.view)
     numbers = await scope.view.numbers(NodeKind.CHUNK, [chunk.id for chunk in best])
     links = scope.links.reasons(numbers.values()) if scope.links else {}
     reasons = {

@@ -116,6 +116,23 @@ _LICENCE_SECTION = re.compile(
 )
 _NAMES_LICENCE = re.compile(r"licen[cs]|copyright|лиценз|авторск|许可|版权", re.IGNORECASE)
 
+_RELEASE_NOTES_FILE = re.compile(
+    r"(?:^|[/\\])(?:change[-_]?logs?|changes|rel(?:ease)?[-_]?notes|release[-_]history|what'?s[-_]?new)(?:\.\w+)*$",
+    re.IGNORECASE,
+)
+_RELEASE_NOTES_TITLE = re.compile(
+    r"\W*(?:(?:change ?logs?|changes|(?:release|version|revision) (?:notes|history)|what['’]?s new)\b"
+    r"|(?:история (?:изменений|версий)|список изменений|что нового)\b|(?:更新|变更|版本|发布)(?:日志|历史|记录|说明))",
+    re.IGNORECASE,
+)
+_ASKS_FOR_CHANGES = re.compile(
+    r"\d+\.\d|\b(?:version|releases?\b|chang|added\b|new\b|remov|deprecat|introduc|fix|bug|dropped|renam)"
+    r"|\bwhen (?:was|were|did)\b"
+    r"|\b(?:верси|релиз|выпу[сщ]|измен|добав|нов(?:ое|ого|ые|ый)\b|удал|устар|исправ|когда|появил)"
+    r"|版本|发布|更新|变更|变化|新增|移除|废弃|修复|何时|什么时候",
+    re.IGNORECASE,
+)
+
 _MONTHS = (
     "january|february|march|april|june|july|august|september|october|november|december|"
     "января|февраля|марта|апреля|июня|июля|августа|сентября|октября|ноября|декабря"
@@ -143,7 +160,22 @@ def is_licence(text: str) -> bool:
 
 def is_licence_section(headings: Iterable[str], question: str) -> bool:
     """Return whether a text below these headings is a licence, and not what a question is about."""
-    return any(map(_LICENCE_SECTION.search, headings)) and not _NAMES_LICENCE.search(question)
+    return any(map(_LICENCE_SECTION.search, headings)) and not asks_for_licence(question)
+
+
+def asks_for_licence(question: str) -> bool:
+    """Return whether a question is about a licence or copyright."""
+    return bool(_NAMES_LICENCE.search(question))
+
+
+def is_release_notes(document_id: str, title: str) -> bool:
+    """Return whether a document lists the changes of versions, by its file name or title."""
+    return bool(_RELEASE_NOTES_FILE.search(document_id) or _RELEASE_NOTES_TITLE.match(title))
+
+
+def asks_for_changes(question: str) -> bool:
+    """Return whether a question is about versions or changes, which release notes answer."""
+    return bool(_ASKS_FOR_CHANGES.search(question))
 
 
 def find_literal(question: str) -> str:

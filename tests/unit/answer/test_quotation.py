@@ -492,3 +492,58 @@ def test_a_quote_below_a_heading_names_the_section_and_not_the_subject_before() 
     text = f"## Loading\n\n### Which animals kneel?\n\n{FILLER}\n\n### How much salt does a camel carry?\n\nTwo slabs."
     quote = _quotes("How much salt can a camel carry?", passage_text(text))[0]
     assert quote.text == "## Loading\n### How much salt does a camel carry?\n\nTwo slabs."
+
+
+def test_release_notes_are_quoted_first_only_where_changes_are_asked_for() -> None:
+    notes = passage_text("Fixed: the proxy that the caravan uses for camels.", title="Changelog", score=1.0)
+    manual = passage_text("A proxy for camels is used, if one is set.", title="Caravan", score=0.8)
+    assert "is set" in _quotes("Which proxy does the caravan use for camels?", notes, manual)[0].text
+    assert "Fixed" in _quotes("In which version was the proxy for camels fixed?", notes, manual)[0].text
+
+
+@pytest.mark.parametrize(
+    ("question", "answering"),
+    [
+        ("How many camels per caravan are allowed by default?", "Default: 40"),
+        ("What is the default of the camel speed?", "Default: 4"),
+    ],
+)
+def test_a_setting_is_found_by_words_that_are_its_name(question: str, answering: str) -> None:
+    advice = "By default the camels of a caravan walk in a line, at the speed of the slowest."
+    manual = f"CAMELS_PER_CARAVAN\n------------------\n\nDefault: 40\n\n## camel-speed\n\nDefault: 4\n\n{FILLER}"
+    quotes = _quotes(question, passage_text(advice), passage_text(manual, score=0.8))
+    assert answering in quotes[0].text
+
+
+def test_what_a_paragraph_says_that_something_is_outweighs_its_options_and_remarks() -> None:
+    options = passage_text(f"## AUTOLOAD_DEBUG\n\nShow each step of AutoLoad.\n\n{FILLER}", title="AutoLoad", score=1.0)
+    text = f"# AutoLoad extension\n\nWarning: AutoLoad is slow.\n\nThis is an extension that loads camels.\n\n{FILLER}"
+    quotes = _quotes("What is AutoLoad?", options, passage_text(text, title="AutoLoad extension", score=0.9))
+    assert "This is an extension" in quotes[0].text
+
+
+def test_what_something_is_outweighs_what_it_offers() -> None:
+    offers = passage_text("Caravel provides a way to count camels. Caravel allows more.", score=1.0)
+    front = passage_text("Caravel is:\n\n* a queue of camels\n* written in sand\n", score=0.8)
+    assert "a queue of camels" in _quotes("What is Caravel?", offers, front)[0].text
+
+
+def test_the_section_with_the_name_of_a_term_defines_it_in_a_comparison() -> None:
+    example = (
+        f"## CamelRider example\n\nLet us look at a CamelRider with rules:\n\n```py\nCamelRider()\n```\n\n{FILLER}"
+    )
+    sections = f"## CamelRider\n\nThis is for long ways.\n\n## HorseRider\n\nThis is for haste.\n\n{FILLER}"
+    quotes = _quotes(
+        "What is the difference between CamelRider and HorseRider?",
+        passage_text(example, score=1.0),
+        passage_text(sections, score=0.9),
+    )
+    shown = "".join(quote.text for quote in quotes)
+    assert "for long ways" in shown
+    assert "for haste" in shown
+
+
+@pytest.mark.parametrize("question", ["Under which license is Caravel distributed?", "Какая лицензия у Caravel?"])
+def test_a_question_about_a_licence_is_answered_by_the_line_with_it(question: str) -> None:
+    text = "Caravel counts camels.\n\nCaravel is licensed under MIT. Лицензия Caravel - MIT.\n\nCaravel is fast."
+    assert "MIT" in _quotes(question, passage_text(text))[0].text

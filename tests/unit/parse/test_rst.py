@@ -240,3 +240,12 @@ def test_code_with_comments_is_no_text() -> None:
     assert texts(commented)[0].startswith("```text\n# This asks")
     sentences = rst("::", "", "    This is the text of a letter that is in the archive of the town.")
     assert not texts(sentences)[0].startswith("```")
+
+
+def test_a_picture_behind_a_name_leaves_no_word() -> None:
+    parsed = rst(
+        "Caravel", "=======", "", "|Build| |Version|", "", "Counts |what|.", "", ".. |Build| image:: https://a/b.svg",
+        "   :target: https://a", ".. |Version| image:: c.svg", ".. |what| replace:: camels",
+    )  # fmt: skip
+    assert "Build" not in parsed.text
+    assert "Counts camels." in parsed.text

@@ -171,3 +171,21 @@ async def test_near_duplicates_do_not_crowd_out_a_second_step(travels: Library) 
     async with travels.view() as view:
         evidence = await retrieve(CAPITAL, view, travels.tools)
         assert "Kublai Khan" in await titles(view, evidence.chunks)
+
+
+async def test_release_notes_give_way_unless_changes_are_asked_for(library: Library) -> None:
+    notes = [page(f"Changelog {n}", f"Caravel: the proxy of caravel was fixed, proxy number {n}.") for n in range(6)]
+    await library.publish(*notes, page("Manual", "Set the proxy of caravel in its file, and leave the rest as it is."))
+    async with library.view() as view:
+        use = await retrieve(Query(text="proxy of caravel", chunk_top_k=2), view, library.tools)
+        change = await retrieve(Query(text="proxy of caravel fixed", chunk_top_k=2), view, library.tools)
+        assert (await titles(view, use.chunks))[0] == "Manual"
+        assert (await titles(view, change.chunks))[0].startswith("Changelog")
+
+
+async def test_the_passage_that_the_words_of_the_question_name_is_first(library: Library) -> None:
+    filler = [page(f"Trade {n}", f"A camel is loaded, and the load of a camel is salt number{n}.") for n in range(9)]
+    await library.publish(*filler, page("Guide", "## Load a camel\nFirst it kneels. Then tie salt to its sides."))
+    async with library.view() as view:
+        evidence = await retrieve(Query(text="How do I load a camel?"), view, library.tools)
+        assert (await titles(view, evidence.chunks))[0] == "Guide"

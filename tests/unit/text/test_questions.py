@@ -5,9 +5,11 @@ import pytest
 from quipu.text.questions import (
     AnswerType,
     answer_entity_types,
+    asks_for_changes,
     asks_for_overview,
     expected_answer_type,
     find_literal,
+    is_release_notes,
     offers_answer,
 )
 
@@ -130,3 +132,46 @@ def test_an_overview_is_asked_for(question: str) -> None:
 
 def test_a_question_about_one_fact_asks_for_no_overview() -> None:
     assert not asks_for_overview("Who wrote about the war?")
+
+
+@pytest.mark.parametrize(
+    ("document_id", "title", "expected"),
+    [
+        ("CHANGELOG.md", "", True),
+        ("docs/changes.rst", "", True),
+        ("a\\release-notes.txt", "", True),
+        ("docs/news.rst", "Release notes", True),
+        ("docs/history.rst", "Release history", True),
+        ("docs/changelog.html", "Changelog — Caravel 1.2 documentation", True),
+        ("a.md", "История изменений", True),
+        ("a.md", "更新日志", True),
+        ("changes/intro.md", "Intro", False),
+        ("exchanges.md", "Exchanges", False),
+        ("history.md", "The history of salt", False),
+        ("a.md", "Changing camels", False),
+    ],
+)
+def test_release_notes_are_known_by_their_file_or_title(document_id: str, title: str, expected: bool) -> None:
+    assert is_release_notes(document_id, title) is expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What changed in 2.1?",
+        "Which version added the proxy?",
+        "When was the proxy removed?",
+        "Что нового в последнем выпуске?",
+        "В какой версии исправили ошибку?",
+        "哪个版本新增了代理？",
+    ],
+)
+def test_a_question_about_versions_or_changes_asks_for_changes(question: str) -> None:
+    assert asks_for_changes(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["What is the default broker?", "How do I add a camel?", "Что такое караван？", "如何设置代理？"]
+)
+def test_other_questions_do_not(question: str) -> None:
+    assert not asks_for_changes(question)

@@ -8,14 +8,20 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Literal
 
-from quipu.algo.similarity import round_robin
+import numpy as np
+
+from quipu.algo.similarity import largest_with_ties, round_robin
 from quipu.model.evidence import Hit
 from quipu.model.query import Options, Query, option
+from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import OccurrenceKind, ReadView, VectorSpace
+from quipu.ports.topology import Floats
 from quipu.retrieve.steps.seeds import Vector
 from quipu.retrieve.strategy import Tools
 from quipu.text.formatting import format_count
 from quipu.text.names import count_occurrences, group_by_anchor, name_forms
+from quipu.text.questions import asks_for_changes, is_release_notes
+from quipu.text.references import MAX_PHRASE_TERMS, NAMED
 from quipu.text.sentences import sentence_spans
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import Words, content_terms, split_words
@@ -24,6 +30,8 @@ ChunksByOwner = Mapping[str, Iterable[str]]  # the chunks that each entity or re
 
 # LightRAG's limit on the sources of an entity. Without it, a frequent name would cause the whole index to be read.
 MAX_CHUNKS_PER_ENTITY = 200
+MAX_NAMED_ALIKE = 8
+RELEASE_NOTES_SHARE, MAX_DEMOTED = 0.5, 200  # of a score; passages that are looked at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +167,47 @@ def nearness(texts: Sequence[str], terms: Sequence[str], reach: int) -> list[flo
         shares.append(max((sum(sorted(map(idf.__getitem__, group))) for group in groups), default=0.0))
     whole = sum(sorted(idf.values())) or 1.0
     return [share / whole for share in shares]
+
+
+async def shares_of_names(terms: Sequence[str], n_chunks: int, view: ReadView) -> Floats:
+    """Return, for each passage, the share of a question's terms in the longest phrase of it that names the passage.
+
+    The phrase is a heading, title or defined term, and has at least half of the terms. One that is the name of many
+    passages says little. The result is [n_chunks], 0 where there is no such phrase.
+    """
+    share_by_key = {
+        NAMED + " ".join(terms[start:end]): (end - start) / len(terms)
+        for start in range(len(terms))
+        for end in range(start + 1, min(start + MAX_PHRASE_TERMS, len(terms)) + 1)
+        if 2 * (end - start) >= len(terms)
+    }
+    ids_by_key = await view.occurrences(OccurrenceKind.TERM, sorted(share_by_key), MAX_NAMED_ALIKE)
+    shares: dict[str, float] = {}
+    for key, ids in ids_by_key.items():
+        shares |= {chunk: max(share_by_key[key], shares.get(chunk, 0.0)) for chunk in ids}
+    by_chunk = np.zeros(n_chunks)
+    for chunk, number in (await view.numbers(NodeKind.CHUNK, sorted(shares)) if shares else {}).items():
+        by_chunk[number] = shares[chunk]
+    return by_chunk
+
+
+async def demote_release_notes(scores: Floats, query: Query, view: ReadView) -> Floats:
+    """Return scores, [n_chunks], in which release notes among the best have `RELEASE_NOTES_SHARE` of theirs.
+
+    They name all that a product has ever had. A question about changes leaves them where they are.
+    """
+    demoted, seen = scores.copy(), set[str]()
+    while len(seen) <= MAX_DEMOTED and not asks_for_changes(query.text):
+        best = largest_with_ties(demoted, query.chunk_top_k)
+        ids = await view.ids(NodeKind.CHUNK, best[demoted[best] > 0].tolist())
+        numbers = {chunk: number for number, chunk in ids.items() if chunk not in seen}
+        if not numbers:
+            break
+        for chunk in await view.chunks(sorted(numbers)):
+            if is_release_notes(chunk.document_id, chunk.title):
+                demoted[numbers[chunk.id]] *= RELEASE_NOTES_SHARE
+        seen |= numbers.keys()
+    return demoted
 
 
 def densest_part(text: str, terms: Sequence[str], n_chars: int) -> str:
