@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from quipu.text.questions import AnswerType, asks_for_overview, expected_answer_type
+from quipu.text.unicode import is_unspaced
 from quipu.text.words import content_terms_of
 
 MAX_TERM_WORDS = 6  # a longer phrase after "what is" is a description, not a term to define
@@ -275,13 +276,21 @@ _BEFORE_TERM = (
     r"[\s\W]*(?:in \w+(?: \w+){0,2},\s+)?(?:(?:the|an?|in|this|so-called|concept of|term|термин|понятие)\s+)*"
     r"[*_`\"'«“「:]*"
 )
+_LIGHT_WORDS = frozenset(
+    content_terms_of(
+        "use used contain include included consist have belong make made get got give given take work find need needed "
+        "want exist happen possible way ways thing kind type sort avoid "
+        "используется использует содержит включает нужно нужен можно нельзя делать сделать существует находится"
+    )
+)
+_LIGHT_CHARACTERS = re.compile("[不没应该使需要可以里候时请您你我他它]")
 OFFER_STRENGTH = 0.7  # of a definition that only says what something offers: "X provides …"
 _DEFINES = (
     r"(?:\s*[(（][^)）]{1,80}[)）])?[*_`'\"»”」]*\s*"
     r"(?:(?:,[^,.]{1,60},\s*)?(?:(?:is|was) (?:an?|the|one|any|used|what|where|when|how|short|simply)"
     r"|are|means?|stands? for|refers? to|represents?|describes?|denotes?|consists? of"
     r"|(?P<offers>provides?|lets?|allows?|enables?|helps?|aims? to))\b|(?:is|are):(?:\n|$)"
-    r"|[—–:：]|-\s|\|\s*[^\W\d_]{2}|(?:\w+ )?(?:—|–|это\b|является|называ\w+|означает|представляет)"
+    r"|[—–:：]|-[ \t]+(?=\S+[ \t]+\S)|\|\s*[^\W\d_]{2}|(?:\w+ )?(?:—|–|это\b|является|называ\w+|означает|представляет)"
     r"|[，,]?(?:是|指|即|表示|为|就是|主要))"
 )
 _CALLED = (
@@ -343,3 +352,8 @@ def _definition_pattern(part: QuestionPart, term: str) -> re.Pattern[str]:
 def _without_nouns(term: str) -> str:
     """Return a term without nouns that say what it is: "rsync 23" of "rsync exit code 23"."""
     return " ".join(word for word in term.split() if not _NOUN.fullmatch(word)) or term
+
+
+def is_light(term: str) -> bool:
+    """Return whether a content term asks more than it names: a text may answer without it."""
+    return term in _LIGHT_WORDS or (is_unspaced(term[0]) and _LIGHT_CHARACTERS.search(term) is not None)

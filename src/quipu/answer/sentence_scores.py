@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from quipu.answer.passage_text import FUNCTION_CHARACTERS, PassageText, sentence_bounds
-from quipu.answer.question_kind import QuestionKind, QuestionPart, TermDefinition
+from quipu.answer.question_kind import QuestionKind, QuestionPart, TermDefinition, is_light
 from quipu.answer.text_blocks import BlockKind
 from quipu.text.questions import (
     AnswerType,
@@ -96,7 +96,7 @@ class WordFinder:
     """
 
     def __init__(self, part: QuestionPart) -> None:
-        text = f"{part.words} {part.term}"
+        text = f"{part.words}, {part.term}"  # with a comma, so that no pair of characters is of both
         regular = _WORD.sub(lambda match: base_form(match[0].lower()), text)
         terms = [term for term in content_terms_of(regular) if not FUNCTION_CHARACTERS.search(term)]
         codes = [code.casefold() for code in _CODE.findall(text)]
@@ -138,15 +138,7 @@ class WordFinder:
         return frozenset(term for _, term in self.find(text))
 
 
-# Words that ask more than they name: a text may answer without them.
-_LIGHT_WORDS = frozenset(
-    content_terms_of(
-        "use used contain include included consist have belong make made get got give given take work find need needed "
-        "want exist happen possible way ways thing kind type sort avoid "
-        "используется использует содержит включает нужно нужен можно нельзя делать сделать существует находится"
-    )
-)
-_LIGHT_CHARACTERS = re.compile("[不没应该使需要可以里候时请您你我他它]")
+_SENTENCE_END = re.compile(r"[.!?]\s|[\n|]")
 _FULL_NAME = re.compile(r"\b[A-ZА-ЯЁ][^\W\d_]+ [A-ZА-ЯЁ][^\W\d_]+")
 _AUTHOR_WORDS = re.compile(
     r"\b(?:author|wr[oi]t|creat|develop|found|invent|design|start|built|made|автор|напис|созда|разраб|изобр|основа|придум)\w*"
@@ -154,8 +146,9 @@ _AUTHOR_WORDS = re.compile(
     re.IGNORECASE,
 )
 _CREDIT = re.compile(
-    r"\bby [A-Z]|\b[Aa]uthors?\b|\bwork of\b"
-    r"|\b[A-Z]\w+ (?:wrote|created|developed|founded|invented|designed|built|started|made)\b"
+    r"\bby [A-Z](?:[a-z]|\.)|\b[Aa]uthors?\b|\bwork of\b"
+    r"|\b(?!(?:It|This|That|There|They)\b)[A-Z]\w+ "
+    r"(?:wrote|created|developed|founded|invented|designed|built|started|made)\b"
     r"|\b(?:[Аа]втор|[Нн]аписа[лн]|[Сс]озда(?:л|н|тел)|[Рр]азработ(?:ал|ан|чик)|[Ии]зобр[её](?:л|т)|[Оо]снова(?:л|н|тел)|[Пп]ридума)"
     r"|作者|创始人|由.{1,20}(?:编写|撰写|创建|创立|开发|发明|推出|设计)"
 )
@@ -167,7 +160,8 @@ class HeldWords:
 
     `share` is theirs of the distinct words, light words ("use", "contain") at half. With `only_subject` they are just
     those of the title and of the name that the question is about, although it has others: any passage about that
-    subject would hold as much. A title with the full name of another answers "Who …?", though. `has_name` is False if
+    subject would hold as much; or nobody is named who wrote, made or found what the question asks the author of. A
+    title with the full name of another answers "Who …?", though. `has_name` is False if
     the question has names ("PostgreSQL"), or identifiers ("max_connections"), and none of them is there.
     """
 
@@ -193,15 +187,24 @@ def held_words(part: QuestionPart, text: str, title: str, subject: str, question
     finder = WordFinder(part)
     in_title, in_text = finder.terms_in(title), finder.terms_in(text) | _author_terms(part, finder, text)
     terms = in_title | in_text
-    predicate = frozenset(term for term in finder.terms if not _is_light(term)) - in_title - finder.terms_in(subject)
+    predicate = frozenset(term for term in finder.terms if not is_light(term)) - in_title - finder.terms_in(subject)
+    predicate_is_missing = bool(predicate) and not predicate & in_text
     people = _FULL_NAME.findall(title) if part.answer_type is AnswerType.PERSON else ()
     is_who_in_title = not all(map(finder.terms_in, people))
     return HeldWords(
         share=_weight(terms) / (_weight(finder.terms) or 1.0),
         n_words=sum(PAIR_WEIGHT if is_unspaced(term[0]) else 1.0 for term in terms),
-        only_subject=bool(predicate) and not predicate & in_text and not is_who_in_title,
+        only_subject=(predicate_is_missing and not is_who_in_title) or _lacks_author(part, f"{text}\n{title}"),
         has_name=has_names(question, f"{text} {title}"),
     )
+
+
+def _lacks_author(part: QuestionPart, text: str) -> bool:
+    """Return whether a question asks who made something, and no sentence of a text names anybody who did."""
+    if part.answer_type is not AnswerType.PERSON or not _AUTHOR_WORDS.search(part.words) or _CREDIT.search(text):
+        return False
+    has_capitals = not any(map(is_unspaced, part.words))
+    return has_capitals and not any(_FULL_NAME.search(s) and _AUTHOR_WORDS.search(s) for s in _SENTENCE_END.split(text))
 
 
 def _author_terms(part: QuestionPart, finder: WordFinder, text: str) -> frozenset[str]:
@@ -212,11 +215,7 @@ def _author_terms(part: QuestionPart, finder: WordFinder, text: str) -> frozense
 
 
 def _weight(terms: Iterable[str]) -> float:
-    return sum(LIGHT_WORD_WEIGHT if _is_light(term) else 1.0 for term in terms)
-
-
-def _is_light(term: str) -> bool:
-    return term in _LIGHT_WORDS or (is_unspaced(term[0]) and _LIGHT_CHARACTERS.search(term) is not None)
+    return sum(LIGHT_WORD_WEIGHT if is_light(term) else 1.0 for term in terms)
 
 
 def bm25(finder: WordFinder, text: str, n_chars: int) -> float:

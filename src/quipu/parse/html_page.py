@@ -33,11 +33,12 @@ _FURNITURE = _tags("nav header footer aside form")
 _FURNITURE_ROLES = _tags("navigation search banner contentinfo complementary")
 # Classes and ids by which common site generators mark what is not the page's text.
 _FURNITURE_NAMES = _tags(
-    "nav navbar navigation navheader navfooter navlinks sidebar sphinxsidebar toc table-of-contents breadcrumb "
-    "breadcrumbs related pagination pager prev-next headerlink permalink anchorjs-link skip-link skiplink "
-    "skip-to-content footer site-footer page-footer masthead cookie-banner cookie-consent newsletter share-buttons "
-    "edit-link editsection mw-editsection mw-jump-link catlinks noprint screen-reader-text"
+    "nav navbar navmenu mainmenu submenu menubar navigation navheader navfooter navlinks sidebar sphinxsidebar toc "
+    "table-of-contents breadcrumb breadcrumbs related pagination pager prev-next headerlink permalink anchorjs-link "
+    "skip-link skiplink skip-to-content footer site-footer page-footer masthead cookie-banner cookie-consent "
+    "newsletter share-buttons edit-link editsection mw-editsection mw-jump-link catlinks noprint screen-reader-text"
 )
+_CONTENTS_NAME = re.compile(r"(?:^|[-_])toc\d?(?:$|[-_])")
 _PERMALINKS = frozenset("¶#§🔗\uf0c1")
 _SKIP_LINK = re.compile(r"(?:skip|jump) to\b.{0,40}", re.IGNORECASE)
 _WHOLE_PAGE = _tags("html body main article")
@@ -312,7 +313,8 @@ def is_furniture(node: LexborNode) -> bool:
         return True
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower().split()
-    is_marked = attributes.get("role") in _FURNITURE_ROLES or not _FURNITURE_NAMES.isdisjoint(names)
+    is_named = not _FURNITURE_NAMES.isdisjoint(names) or any(map(_CONTENTS_NAME.search, names))
+    is_marked = is_named or attributes.get("role") in _FURNITURE_ROLES
     return is_marked and node.tag not in _WHOLE_PAGE and node.css_first("h1, main, article") is None
 
 

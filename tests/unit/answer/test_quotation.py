@@ -547,3 +547,34 @@ def test_the_section_with_the_name_of_a_term_defines_it_in_a_comparison() -> Non
 def test_a_question_about_a_licence_is_answered_by_the_line_with_it(question: str) -> None:
     text = "Caravel counts camels.\n\nCaravel is licensed under MIT. Лицензия Caravel - MIT.\n\nCaravel is fast."
     assert "MIT" in _quotes(question, passage_text(text))[0].text
+
+
+@pytest.mark.parametrize("question", ["什么是封装？", "封装是什么？", "什么是多音字？"])
+def test_a_short_chinese_term_is_found_whole(question: str) -> None:
+    text = "封装 是可以放置在电路板上的元件。\n\n多音字 是有几个读音的汉字。"
+    quote = _quotes(question, passage_text(text, title="说明"))[0]
+    assert quote.held.share == 1.0
+
+
+def test_an_entry_of_an_index_defines_nothing() -> None:
+    index = passage_text(
+        "- WAL mode - wal.html\n- WAL reset - walformat.html\n- wal-index - walformat.html#shm", score=1.0
+    )
+    manual = passage_text("Changes are appended to another file in WAL mode, and stay there for a while.", score=0.8)
+    assert "appended" in _quotes("What is WAL mode?", index, manual)[0].text
+    entry = passage_text("- WAL mode - changes are appended to another file", score=0.8)
+    assert "appended" in _quotes("What is WAL mode?", index, entry)[0].text
+
+
+@pytest.mark.parametrize(
+    ("text", "is_named"),
+    [
+        ("Caravel has created a road, and whoever walks it is created anew.", False),
+        ("The roads were created by Ada Kern.", True),
+        ("Ada Kern created the roads of Caravel.", True),
+        ("Caravel was reported by CVEs. It created roads.", False),
+    ],
+)
+def test_a_question_for_an_author_is_answered_only_where_somebody_is_named(text: str, is_named: bool) -> None:
+    quote = _quotes("Who created Caravel?", passage_text(text, title="The Roads Of Caravel"))[0]
+    assert quote.held.only_subject is not is_named

@@ -103,6 +103,9 @@ def test_the_only_heading_is_the_title_and_with_several_it_is_the_one_the_page_d
         '<div class="navheader">x</div>',
         '<div role="navigation">x</div>',
         '<ul class="toc small"><li>x</ul>',
+        '<div class="fancy_toc"><a href="#x">x</a></div>',
+        '<div id="toc2">x</div>',
+        '<div class="menu mainmenu"><ul><li>x</ul></div>',
         '<div id="footer">x</div>',
     ],
 )
