@@ -203,8 +203,8 @@ def _lacks_author(part: QuestionPart, text: str) -> bool:
     """Return whether a question asks who made something, and no sentence of a text names anybody who did."""
     if part.answer_type is not AnswerType.PERSON or not _AUTHOR_WORDS.search(part.words) or _CREDIT.search(text):
         return False
-    has_capitals = not any(map(is_unspaced, part.words))
-    return has_capitals and not any(_FULL_NAME.search(s) and _AUTHOR_WORDS.search(s) for s in _SENTENCE_END.split(text))
+    has_capitals, sentences = not any(map(is_unspaced, part.words)), _SENTENCE_END.split(text)
+    return has_capitals and not any(_FULL_NAME.search(text) and _AUTHOR_WORDS.search(text) for text in sentences)
 
 
 def _author_terms(part: QuestionPart, finder: WordFinder, text: str) -> frozenset[str]:

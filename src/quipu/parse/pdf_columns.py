@@ -47,7 +47,6 @@ MAX_CODE = 0.2  # of the cells: program text is aligned too
 _WIDE_RULE = 0.6  # of the width of a table: the line above its header
 _CODE = re.compile(r"[;{}=\\]$|^[{}=>\\]|\(\)|[(,]$|^\W+$(?<![-–—%*])|\w\(.*[,)]$")
 _PAGE_NUMBER = re.compile(r"[1-9]\d{0,3}|[ivxlc]+", re.IGNORECASE)
-_MAX_NAME_SIZE = 1.25
 _ALIGNED = 2.0  # points
 _CURRENCIES = frozenset("$€£¥₽")
 _STEPS = 8  # among rows that are no table, as many searches: one in each row would take quadratic time

@@ -66,10 +66,6 @@ DAMPING = 0.85
 N_FIRST_STEPS, N_STEPS = 4, 8  # eight steps order passages as well as all do
 MIN_SIMILARITY_WEIGHT, MIN_TRUST_BESIDE_LITERAL = 0.1, 0.5
 LINK_WEIGHT, MIN_TRUST_IN_LINKS = 0.5, 0.1
-RELEASE_NOTES_SHARE, MAX_DEMOTED = (
-    0.5,
-    200,
-)  # of the score of release notes, unless changes are asked for; passages read
 RANK_SCALE = 0.003  # above this share of the walk, ranks count by their logarithm
 MAX_ENTITIES, MAX_RELATIONS, MAX_REPORTS = 20, 20, 10
 NO_NAME = "the question names no entity of the index: words and vectors rank alone"

@@ -27,7 +27,6 @@ _KEYWORDS = ("keywords", "predicate", "relation", "relationship", "label", "type
 _HEADINGS = frozenset(
     ["subject", "source", "head", "s", "from", "predicate", "relation", "p", "object", "target", "tail", "o"]
 )
-_MAX_CELL = 1 << 20
 
 _LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 _COMMENT = "http://www.w3.org/2000/01/rdf-schema#comment"

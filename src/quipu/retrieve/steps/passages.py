@@ -30,7 +30,7 @@ ChunksByOwner = Mapping[str, Iterable[str]]  # the chunks that each entity or re
 
 # LightRAG's limit on the sources of an entity. Without it, a frequent name would cause the whole index to be read.
 MAX_CHUNKS_PER_ENTITY = 200
-MAX_NAMED_ALIKE = 8
+MAX_NAMED_ALIKE = 8  # passages with one name
 RELEASE_NOTES_SHARE, MAX_DEMOTED = 0.5, 200  # of a score; passages that are looked at
 
 
