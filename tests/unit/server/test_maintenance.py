@@ -47,6 +47,7 @@ NOT_OVER_HTTP = {
     "mirror": "it reads paths",
     "watch": "it reads paths",
     "prepare": "a question with auto_refresh does the same",
+    "work": "it is a worker that runs until it is stopped; the server's own processes read what is queued",
 }
 
 
