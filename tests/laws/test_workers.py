@@ -57,10 +57,13 @@ def _of_documents(requests: Sequence[LoggedRequest]) -> list[LoggedRequest]:
     return [request for request in requests if request.text_hash != digest(CHECK_INPUT.text)]
 
 
-async def _end_state(settings: Settings) -> tuple[list[str], list[str]]:
+async def _check_end_state(settings: Settings, server: ServerHandle, tmp_path: Path) -> None:
+    """Check that nothing waits, and that the index is the one that a process alone makes."""
+    server.configure(script())
+    expected = await fresh_dump(model_settings(tmp_path / "alone", server.base_url), *DOCUMENTS)
     async with await open_engine(settings) as kb:
         assert (await kb.status()).jobs == ()
-        return await dump_of(kb), await kb.verify()
+        assert (await dump_of(kb), await kb.verify()) == (expected, [])
 
 
 async def test_two_workers_share_a_queue_and_pay_once(
@@ -76,9 +79,7 @@ async def test_two_workers_share_a_queue_and_pay_once(
     requests = _of_documents((await asyncio.to_thread(server.settled)).requests)
     assert asked_again(requests) == []
     assert max(request.n_under_way for request in requests) == 2  # each worker makes one call at a time
-    server.configure(script())
-    expected = await fresh_dump(model_settings(tmp_path / "alone", server.base_url), *DOCUMENTS)
-    assert await _end_state(settings) == (expected, [])
+    await _check_end_state(settings, server, tmp_path)
 
 
 async def test_two_workers_keep_one_budget_and_leave_the_rest_in_the_queue(
@@ -98,9 +99,7 @@ async def test_two_workers_keep_one_budget_and_leave_the_rest_in_the_queue(
         assert await heir.wait() == 0
     again = _of_documents((await asyncio.to_thread(server.settled)).requests)
     assert asked_again(again) == []
-    server.configure(script())
-    expected = await fresh_dump(model_settings(tmp_path / "alone", server.base_url), *DOCUMENTS)
-    assert await _end_state(settings) == (expected, [])
+    await _check_end_state(settings, server, tmp_path)
 
 
 async def test_what_a_killed_worker_had_read_is_not_paid_for_again(
@@ -121,6 +120,4 @@ async def test_what_a_killed_worker_had_read_is_not_paid_for_again(
     n_by_key = Counter(request.key for request in completed(_of_documents(requests), *READING))
     assert sum(n - 1 for n in n_by_key.values()) <= 2
     assert len(n_by_key) > 3
-    server.configure(script())
-    expected = await fresh_dump(model_settings(tmp_path / "alone", server.base_url), *DOCUMENTS)
-    assert await _end_state(settings) == (expected, [])
+    await _check_end_state(settings, server, tmp_path)

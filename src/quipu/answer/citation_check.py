@@ -109,7 +109,7 @@ def claiming_sentences(text: str) -> list[ClaimingSentence]:
     has one, since the last sentence of a paragraph often cites for the whole paragraph.
     """
     spans = list(_spans_with_marks(text))
-    numbers = [_cited_numbers(text[start:end]) for start, end in spans]
+    numbers = [tuple(dict.fromkeys(int(mark[1]) for mark in _MARK.finditer(text, *span))) for span in spans]
     for place in reversed(range(len(spans) - 1)):
         if not numbers[place] and "\n" not in text[spans[place][1] : spans[place + 1][0]]:
             numbers[place] = numbers[place + 1]
@@ -136,10 +136,6 @@ def _spans_with_marks(text: str) -> Iterator[tuple[int, int]]:
 def find_citation_marks(text: str) -> tuple[tuple[int, int], ...]:
     """Return the characters [start, end) of a model's answer that are marks such as [1]."""
     return tuple(match.span() for match in _MARK.finditer(text))
-
-
-def _cited_numbers(text: str) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(int(match[1]) for match in _MARK.finditer(text)))
 
 
 def _without_marks(text: str) -> str:

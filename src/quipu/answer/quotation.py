@@ -271,9 +271,10 @@ def _ranked_by_words(text: str, quotes: Sequence[Quote], weights: ScoreWeights, 
     by_words = [bm25(finder, f"{quote.passage.name} {quote.text}", n_chars) for quote in quotes]
     best = max(by_words, default=0.0) or 1.0
     prose = [1.0 if quote.row else prose_share(quote.text) for quote in quotes]
-    gains = (weights.quote * words / best + weights.prose * share for words, share in zip(by_words, prose, strict=True))
-    trusts = (trust_in(quote.passage, text, weights) for quote in quotes)
-    scored = [replace(q, score=q.score + gain * trust) for q, gain, trust in zip(quotes, gains, trusts, strict=True)]
+    scored = []
+    for quote, words, share in zip(quotes, by_words, prose, strict=True):
+        gain = weights.quote * words / best + weights.prose * share
+        scored.append(replace(quote, score=quote.score + gain * trust_in(quote.passage, text, weights)))
     return sorted(scored, key=lambda quote: -round(quote.score, 6))  # stable: equal ones as their sentences are
 
 

@@ -92,7 +92,8 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
     """Read what quotes for the question `text` need; `ranking` are the passages of the evidence, best first."""
     score_by_chunk = {hit.id: hit.score for hit in evidence.chunks}
     question = analyse_question(text)
-    passages = list({chunk.text_hash: chunk for chunk in reversed(ranking)}.values())[::-1][:MAX_PASSAGES]
+    best_by_text = {chunk.text_hash: chunk for chunk in reversed(ranking)}  # copies are read once
+    passages = [chunk for chunk in ranking if best_by_text[chunk.text_hash] is chunk][:MAX_PASSAGES]
     if not evidence.searches_index or question.kind is QuestionKind.SMALL_TALK:
         return QuoteSources(question=question)
     if question.kind is QuestionKind.OVERVIEW:

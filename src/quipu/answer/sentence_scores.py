@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 from quipu.answer.passage_text import FUNCTION_CHARACTERS, PassageText, sentence_bounds
@@ -43,7 +44,8 @@ _FIRST_WORD = re.compile(r"[\W_]*([A-ZА-ЯЁ][^\W\d_]+)(?: [A-ZА-ЯЁ][^\W\d_]
 _DEFAULT = re.compile(r"\bdefaults?\b|\bout of the box\b|по умолчанию|默认|缺省", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"(?<![\w-])(?:\w+_\w+|--?[A-Za-z][\w-]*|[A-Za-z]*[a-z][A-Z]\w+)")
 _REMARK = re.compile(
-    r"\[Picture: |(?:Note|Warning|Caution|Important|Tip|Hint|Attention|Changed|Added|New|Deprecated)\b[\w. ]*:"
+    r"\[Picture: |(?:Note|Warning|Caution|Important|Tip|Hint|Attention|(?:Changed|Added|New|Deprecated) (?:in|since))\b"
+    r"[\w. ]*:"
 )
 _SAYS_WHAT = re.compile(r"(?:This|It|These) (?:is|are) (?:an?|the)\b|Это\b|这是")
 _CAPITALS = re.compile(r"\b[A-Z][A-Z0-9]{2,}\b")
@@ -91,23 +93,17 @@ class ScoredSentence:
 class WordFinder:
     """Finds the words of a question in texts, in any of their forms: by their stems, pairs of characters, and codes.
 
-    `codes` are its options and identifiers. `section_names` are these, its term, its names in capitals, and its words
-    as one, in lower case: a section with one of them as its heading explains it.
+    `codes` are its options and identifiers, in lower case.
     """
 
     def __init__(self, part: QuestionPart) -> None:
+        self._part = part
         text = f"{part.words}, {part.term}"  # with a comma, so that no pair of characters is of both
         regular = _WORD.sub(lambda match: base_form(match[0].lower()), text)
         terms = [term for term in content_terms_of(regular) if not FUNCTION_CHARACTERS.search(term)]
         codes = [code.casefold() for code in _CODE.findall(text)]
         self.terms = tuple(dict.fromkeys([*terms, *codes]))
         self.codes = frozenset(codes)
-        words = _ASCII_WORD.findall(part.words.lower())
-        spans = [words[i:j] for i in range(len(words)) for j in range(i + 2, min(i + MAX_NAME_WORDS, len(words)) + 1)]
-        named = [span for span in spans if not STOP_WORDS & {span[0], span[-1]}]
-        joined = [mark.join(span) for span in named for mark in "_-"]  # "concurrent requests": CONCURRENT_REQUESTS
-        names = (part.term, *_CAPITALS.findall(text))
-        self.section_names = frozenset(filter(None, [*codes, *map(str.casefold, names), *joined]))
         words = [term for term in self.terms if term not in codes]
         stems = sorted((word for word in words if not is_unspaced(word[0])), key=lambda word: (-len(word), word))
         pairs = [word for word in words if is_unspaced(word[0])]
@@ -117,6 +113,18 @@ class WordFinder:
         self._pairs = {"".join(pair): [stem(base_form(word)) for word in pair] for pair in pairwise(plain)}
         self._joined = _alternatives(r"(?<![a-z])({})(?![a-z])", [*self._pairs])  # "createsuperuser"
         self._verbatim = _alternatives(r"(?=({}))", [*pairs, *dict.fromkeys(codes)])
+
+    @cached_property
+    def section_names(self) -> frozenset[str]:
+        """The options and identifiers, the term, names in capitals, and consecutive words as one name, in lower case.
+
+        A section with one of them as its heading explains it: CONCURRENT_REQUESTS explains "concurrent requests".
+        """
+        words = _ASCII_WORD.findall(self._part.words.lower())
+        spans = [words[i:j] for i in range(len(words)) for j in range(i + 2, min(i + MAX_NAME_WORDS, len(words)) + 1)]
+        names = [mark.join(span) for span in spans if not STOP_WORDS & {span[0], span[-1]} for mark in "_-"]
+        names += map(str.casefold, (self._part.term, *_CAPITALS.findall(self._part.words)))
+        return self.codes.union(names) - {""}
 
     def find(self, text: str) -> list[tuple[int, str]]:
         """Return where words of the question begin in a text, ascending, and which."""
@@ -160,9 +168,9 @@ class HeldWords:
 
     `share` is theirs of the distinct words, light words ("use", "contain") at half. With `only_subject` they are just
     those of the title and of the name that the question is about, although it has others: any passage about that
-    subject would hold as much; or nobody is named who wrote, made or found what the question asks the author of. A
-    title with the full name of another answers "Who …?", though. `has_name` is False if
-    the question has names ("PostgreSQL"), or identifiers ("max_connections"), and none of them is there.
+    subject would hold as much. A title with the full name of another answers "Who …?", though. It is also set where a
+    question asks for an author, and no sentence names one. `has_name` is False if the question has names
+    ("PostgreSQL"), or identifiers ("max_connections"), and none of them is there.
     """
 
     share: float = 0.0
@@ -203,8 +211,10 @@ def _lacks_author(part: QuestionPart, text: str) -> bool:
     """Return whether a question asks who made something, and no sentence of a text names anybody who did."""
     if part.answer_type is not AnswerType.PERSON or not _AUTHOR_WORDS.search(part.words) or _CREDIT.search(text):
         return False
-    has_capitals, sentences = not any(map(is_unspaced, part.words)), _SENTENCE_END.split(text)
-    return has_capitals and not any(_FULL_NAME.search(text) and _AUTHOR_WORDS.search(text) for text in sentences)
+    sentences = [] if any(map(is_unspaced, part.words)) else _SENTENCE_END.split(text)  # names there have no capitals
+    return bool(sentences) and not any(
+        _FULL_NAME.search(sentence) and _AUTHOR_WORDS.search(sentence) for sentence in sentences
+    )
 
 
 def _author_terms(part: QuestionPart, finder: WordFinder, text: str) -> frozenset[str]:
@@ -240,7 +250,7 @@ def score_sentences(
 ) -> list[ScoredSentence]:
     """Return the sentences of passages with their scores, best first; equal scores in the order of the passages."""
     finder = WordFinder(part)
-    texts = [_MatchedText(passage, finder) for passage in passages]
+    texts = [_MatchedText(passage, finder, trust_in(passage, part.words, weights)) for passage in passages]
     if not finder.terms:
         return []
     scorer = _Scorer(part, kind, finder, weights)
@@ -258,8 +268,8 @@ def score_sentences(
 class _MatchedText:
     """A passage with the words of a question in each of its blocks and in its title."""
 
-    def __init__(self, passage: PassageText, finder: WordFinder) -> None:
-        self.passage, self.text, self.blocks = passage, passage.text, passage.blocks
+    def __init__(self, passage: PassageText, finder: WordFinder, trust: float) -> None:
+        self.passage, self.text, self.blocks, self.trust = passage, passage.text, passage.blocks, trust
         occurrences = finder.find(self.text)
         self._starts, self._terms = [start for start, _ in occurrences], [term for _, term in occurrences]
         self.terms_of_block = [self.between(block.start, block.end) for block in self.blocks]
@@ -302,9 +312,7 @@ class _Scorer:
         share, block = self._sum(credit_by_term), text.blocks[index]
         is_definition = self._definition.strength(text.text[block.start : block.end], text.about)
         rank = self._weights.rank * text.passage.score + self._record(text, index)
-        return (share + rank + self._weights.definition * share * is_definition) * trust_in(
-            text.passage, self._part.words, self._weights
-        )
+        return (share + rank + self._weights.definition * share * is_definition) * text.trust
 
     def sentences(self, text: _MatchedText, place: int, index: int) -> Iterator[ScoredSentence]:
         """Yield the sentences of a block with their scores."""
@@ -313,9 +321,7 @@ class _Scorer:
         for start, end in sentence_bounds(text.text, text.blocks[index]):
             if text.passage.first <= start < text.passage.last:
                 share = self._sum(credit_by_term | dict.fromkeys(text.between(start, end), 1.0))
-                score = (share + rank + self._form(text, index, start, end) * share) * trust_in(
-                    text.passage, self._part.words, self._weights
-                )
+                score = (share + rank + self._form(text, index, start, end) * share) * text.trust
                 yield ScoredSentence(place=place, block=index, start=start, end=end, score=score, share=share)
 
     def _record(self, text: _MatchedText, index: int) -> float:

@@ -220,15 +220,13 @@ class _QuestionReader:
             following = next((index for index, word in enumerate(self.words) if word.start > place), -1)
             column = self._column_at(following)
             if column < 0:
-                before = [p for p in self._named_places() if self.words[p].start < place]
+                named = frozenset().union(*self.places_by_column.values())
+                before = [p for p in named if self.words[p].start < place]
                 column = self._column_at(max(before, default=-1))
             if column < 0 or column in comparisons:
                 return None
             comparisons[column] = comparison
         return comparisons
-
-    def _named_places(self) -> frozenset[int]:
-        return frozenset().union(*self.places_by_column.values())
 
     def _column_at(self, place: int) -> int:
         """Return the column that the word at a place names, -1 for none."""

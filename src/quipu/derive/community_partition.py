@@ -17,7 +17,7 @@ import numpy.typing as npt
 from quipu.algo.edge_list import EdgeList, Floats, Ints, connected_components, edge_list, induced_subgraphs
 from quipu.algo.graph_communities import MAX_MIDDLE, MAX_SIZE, VERSION, Community, find_communities
 from quipu.model.cluster import Cluster, Hierarchy
-from quipu.model.graph import Entity, Relation
+from quipu.model.graph import Relation
 from quipu.model.ids import digest, relation_id
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
@@ -180,7 +180,7 @@ class CommunityPlan:
         isolated: dict[str, str] = {}
         for start in range(0, len(keys), _ROWS_PER_READ):
             for entity in await view.entities(keys[start : start + _ROWS_PER_READ]):
-                entities[entity.key] = _entity_hash(entity)
+                entities[entity.key] = digest("entity", entity.key, entity.name, entity.type, entity.description)
                 isolated[entity.key] = digest("lonely", entities[entity.key], str(entity.n_mentions))
         ids = [identifier for community in self.relations.values() for identifier in community]
         relations: dict[str, str] = {}
@@ -286,10 +286,6 @@ def _place_by_node(communities: Sequence[Community], n_nodes: int) -> list[Ints]
     for place, community in enumerate(communities):
         levels[community.level][community.nodes] = place
     return levels
-
-
-def _entity_hash(entity: Entity) -> str:
-    return digest("entity", entity.key, entity.name, entity.type, entity.description)
 
 
 def _relation_hash(relation: Relation) -> str:

@@ -322,16 +322,19 @@ async def rerank(query: Query, evidence: Evidence, chunks: Sequence[Chunk], rera
     order = sorted(range(len(hits)), key=lambda place: (-scores[place], place))
     if query.min_rerank_score:
         order = [place for place in order if scores[place] >= query.min_rerank_score]
-    reranked = [_rescored(hits[place], scores[place], place + 1, reranker.identity) for place in order]
+    reranked = [
+        Hit(
+            id=hits[n].id,
+            score=scores[n],
+            reason=f"{hits[n].reason}; {reranker.identity} scores it {scores[n]:.3f}, it was rank {n + 1}",
+        )
+        for n in order
+    ]
     notes = evidence.notes
     if n_left_out := len(hits) - len(order):
         passages = format_count(n_left_out, "passage")
         notes += (f"left out: {passages} that {reranker.identity} scores below {query.min_rerank_score:g}",)
     return replace(evidence, chunks=tuple(reranked[: query.chunk_top_k]), notes=notes)
-
-
-def _rescored(hit: Hit, score: float, rank: int, reranker: str) -> Hit:
-    return Hit(id=hit.id, score=score, reason=f"{hit.reason}; {reranker} scores it {score:.3f}, it was rank {rank}")
 
 
 def _timing(stage: str, start: float) -> Timing:

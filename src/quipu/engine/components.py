@@ -126,9 +126,9 @@ class Components:
     `make_query` turns the text of a question into a Query by the settings. `is_index` says whether a file is the
     database of an index: such a file is not read as a document when its folder is added. `retrieval_turns` lets one
     question search at a time, because Python runs one thread at a time, and more only add switches. `conversations`,
-    `edits` and `archives` are None for a store that has none, and so is `past`, the index at dates. `keeps_history`
-    says whether what is replaced and removed stays until a purge. Entities that look like one with at least the score
-    `merge_duplicates_above` are merged after documents are added; 0: never.
+    `edits`, `archives` and `worker_ledger` are None for a store that has none, and so is `past`, the index at dates.
+    `keeps_history` says whether what is replaced and removed stays until a purge. Entities that look like one with at
+    least the score `merge_duplicates_above` are merged after documents are added; 0: never.
     """
 
     path: Path
@@ -190,10 +190,7 @@ class Components:
 
     @asynccontextmanager
     async def sharing_limits(self) -> AsyncIterator["Components"]:
-        """Return these components as those of a worker: all workers share the budget, and the number of calls at once.
-
-        After the context, this process is no worker any more.
-        """
+        """Be a worker in this context: all workers share the budget of these components, and the calls at once."""
         if self.worker_ledger is None or not self.models.asks_services:
             yield self
             return

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import reduce
-from operator import add
 
 from quipu.model.chat import TokenCount
 
@@ -103,11 +102,8 @@ class SpendingLimit:
 
     def exceeded_by(self, amount: "Amount") -> str:
         """Return the name of a limit that `amount` exceeds, "" if there is none."""
-        if self.cost is not None and amount.cost > self.cost:
-            return "cost"
-        if self.tokens is not None and amount.tokens > self.tokens:
-            return "tokens"
-        return "calls" if self.calls is not None and amount.calls > self.calls else ""
+        limits = {"cost": self.cost, "tokens": self.tokens, "calls": self.calls}
+        return next((name for name, n in limits.items() if n is not None and getattr(amount, name) > n), "")
 
 
 NO_LIMIT = SpendingLimit()
@@ -150,7 +146,7 @@ class LedgerSums:
 
 @dataclass(frozen=True, slots=True)
 class SpendingByWorker:
-    """What the workers of an index have spent since the first of those that still work began.
+    """What the workers of an index have spent since a time when there was none.
 
     `entries` has, by worker, the end of its lease in seconds since 1970 and its sums; those that have left share one.
     """
@@ -174,7 +170,7 @@ class SpendingByWorker:
     def add(self, worker: str, change: LedgerSums, limit: SpendingLimit, end: float) -> LedgerSums:
         """Add what a worker spent or reserved, if it fits, and set the end of its lease; return the sums before."""
         own = self.entries.setdefault(worker, (end, LedgerSums(n_workers=1)))[1]
-        sums = reduce(add, (entry for _, entry in self.entries.values()))
+        sums = sum((entry for _, entry in self.entries.values()), LedgerSums())
         self.entries[worker] = end, own + change if sums.fits(change, limit) else own
         return sums
 

@@ -19,7 +19,7 @@ from quipu.parse.pdf_columns import find_aligned
 from quipu.parse.pdf_grid import drawn_rules, find_grids
 from quipu.parse.pdf_pictures import PictureRenderer, is_scan, marked_page, picture_boxes, shares
 from quipu.parse.pdf_reading_order import by_column, line_box, quoted_words
-from quipu.parse.pdf_tables import PdfRule, PdfTable, PdfWord
+from quipu.parse.pdf_tables import PdfRule, PdfWord
 from quipu.text.unicode import superscript
 
 # [text, left, right, baseline, baseline of its end, size], in points from the lower left corner of the page. PDFium
@@ -186,7 +186,10 @@ def divide(
             first, last = outside[0], outside[-1]
             text = " ".join(word.text for word in outside)
             remaining.append((text, first.left, last.right, first.baseline, last.baseline, last.size))
-    return remaining, [_raw_table(tables[index], n_lines) for index, n_lines in n_before.items()]
+    return remaining, [
+        (table.rows, table.n_header_rows, table.columns, table.top, table.bottom, n_lines)
+        for table, n_lines in ((tables[index], n_lines) for index, n_lines in n_before.items())
+    ]
 
 
 def _reordered(lines: Sequence[tuple[RawLine, list[PdfWord]]]) -> Sequence[tuple[RawLine, list[PdfWord]]]:
@@ -208,10 +211,6 @@ def _reordered(lines: Sequence[tuple[RawLine, list[PdfWord]]]) -> Sequence[tuple
         )
         for words in ordered
     ]
-
-
-def _raw_table(table: PdfTable, n_lines_before: int) -> RawTable:
-    return table.rows, table.n_header_rows, table.columns, table.top, table.bottom, n_lines_before
 
 
 def _text(page: pypdfium2.PdfTextPage) -> str:

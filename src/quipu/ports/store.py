@@ -272,9 +272,12 @@ class SpendingLedger(Protocol):
     async def add(self, change: LedgerSums, limit: SpendingLimit = NO_LIMIT) -> LedgerSums:
         """Add to what this process has spent and reserved, unless all would then exceed `limit`; return sums before."""
 
+    def settle(self, change: LedgerSums) -> None:
+        """Add without a limit, and wait for nothing: each `add` that follows sees it."""
+
 
 class WorkerLedger(SpendingLedger, Protocol):
-    """What all workers of an index have spent since the first of those that still work began.
+    """What all workers of an index have spent since a time when there was none.
 
     A process is a worker from its first `add` until it leaves, if it adds something, even nothing, before `lease_s`
     seconds have passed again. What a dead worker had reserved counts as spent.
@@ -283,7 +286,7 @@ class WorkerLedger(SpendingLedger, Protocol):
     lease_s: float
 
     async def leave(self) -> None:
-        """Stop being a worker; what this one has spent counts until the last of the others has left, too."""
+        """Settle all calls and stop being a worker; what this one has spent counts until no worker is left."""
 
 
 class Store(ReplyCache, Protocol):

@@ -73,6 +73,10 @@ class SharedLedger:
                 self._file.add(change)
         return sums
 
+    def settle(self, change: LedgerSums) -> None:
+        with self._file.locked():
+            self._file.add(change)
+
 
 def serve(plan: ServerPlan, on_ready: Callable[[str], None]) -> None:
     """Serve until the process is asked to end (SIGINT, SIGTERM); `on_ready` gets the address once it listens.

@@ -57,10 +57,8 @@ class Quantities:
             self.notation.decimal_mark + decimals if decimals else ""
         )
         sign = "-" if value < 0 else ""
-        return f"{sign}{self.before}{number}{self._space_before_unit()}{self.after}"
-
-    def _space_before_unit(self) -> str:
-        return " " if self.after[:1].isalpha() else ""
+        space = " " if self.after[:1].isalpha() else ""
+        return f"{sign}{self.before}{number}{space}{self.after}"
 
     @property
     def n_decimals(self) -> int:

@@ -121,7 +121,7 @@ _RELEASE_NOTES_FILE = re.compile(
     re.IGNORECASE,
 )
 _RELEASE_NOTES_TITLE = re.compile(
-    r"\W*(?:(?:change ?logs?|changes|(?:release|version|revision) (?:notes|history)|what['’]?s new)\b"
+    r"\W*(?:(?:change ?logs?|changes(?=\W*$)|(?:release|version|revision) (?:notes|history)|what['’]?s new)\b"
     r"|(?:история (?:изменений|версий)|список изменений|что нового)\b|(?:更新|变更|版本|发布)(?:日志|历史|记录|说明))",
     re.IGNORECASE,
 )

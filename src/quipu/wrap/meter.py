@@ -25,7 +25,7 @@ from quipu.model.usage import (
 )
 from quipu.ports.store import SpendingLedger
 from quipu.text.formatting import format_count
-from quipu.wrap.persistence import run_to_end, wait_for_end
+from quipu.wrap.persistence import wait_for_end
 
 T = TypeVar("T")
 
@@ -144,7 +144,7 @@ class Meter:
             return result
         finally:
             for budget in self._budgets():
-                await budget.settle(reserved, actual)
+                budget.settle(reserved, actual)
 
     async def _reserve(self, call: MeteredCall) -> Amount:
         budgets = list(self._budgets())
@@ -164,7 +164,7 @@ class Meter:
                 reserved.append(budget)
         except BaseException:
             for budget in reserved:
-                await budget.settle(amount, NOTHING)
+                budget.settle(amount, NOTHING)
             raise
         return amount
 
@@ -216,6 +216,9 @@ class LocalLedger:
             self._sums += change
         return sums
 
+    def settle(self, change: LedgerSums) -> None:
+        self._sums += change
+
 
 class SpendingBudget:
     """Keeps spending within a limit: each call reserves its highest possible cost before it starts.
@@ -249,20 +252,14 @@ class SpendingBudget:
         except asyncio.CancelledError:
             await wait_for_end(adding)
             if not adding.cancelled() and not adding.exception() and adding.result().fits(change, self.limit):
-                await self.settle(change.reserved, NOTHING)
+                self.settle(change.reserved, NOTHING)
             raise
 
-    async def settle(self, reserved: Amount, actual: Amount) -> None:
-        """Replace what was reserved for a call by its actual cost, also where this is cancelled.
-
-        A ledger that cannot be reached keeps the reservation: so it counts as spent, and the call is not lost.
-        """
-        try:
-            with suppress(QuipuError):
-                await run_to_end(self.ledger.add(LedgerSums(spent=actual, reserved=NOTHING - reserved)))
-        finally:
-            settled, self._settled = self._settled, asyncio.Event()
-            settled.set()  # all waiting calls check again, in the order they came
+    def settle(self, reserved: Amount, actual: Amount) -> None:
+        """Replace what was reserved for a call by its actual cost."""
+        self.ledger.settle(LedgerSums(spent=actual, reserved=NOTHING - reserved))
+        settled, self._settled = self._settled, asyncio.Event()
+        settled.set()  # all waiting calls check again, in the order they came
 
     def _over_budget(self, name: str, amount: Amount, settled: Amount) -> OverBudget:
         limit, spent, needed = (getattr(figures, name) for figures in (self.limit, settled, amount))

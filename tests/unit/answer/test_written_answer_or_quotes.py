@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from quipu.answer import NOTHING_FOUND, compose_answer, read_answer_input
+from quipu.answer.quote_sources import read_quote_sources
 from quipu.errors import OverBudget, Overloaded, QuipuError, Refused, TooLong, Unavailable
 from quipu.model.answer import Answer
 from quipu.model.chat import ChatRequest
-from quipu.model.evidence import Evidence, Timing
+from quipu.model.evidence import Evidence, Hit, Timing
 from quipu.model.query import Budget, Filter, Query, Turn
 from quipu.providers.local import ByteTokenizer
 from quipu.retrieve import strategy_named
@@ -445,3 +446,14 @@ async def test_the_number_of_a_quote_stands_neither_in_code_nor_in_a_table(libra
     assert "| kiln | bricks |\n--- | ---\n| Babylon | 4000 |\n\n[1]" in value.text
     (start, end), *_ = value.highlights
     assert value.text[start:end] == "| Babylon | 4000 |"
+
+
+async def test_of_equal_passages_the_best_keeps_its_place_and_the_others_take_none(library: Library) -> None:
+    text = "The caravan carries salt to the north."
+    await library.publish(page("A", text), page("B", "The caravan carries silk."), page("C", text))
+    async with library.view() as view:
+        chunks = {document: (await view.chunks(document_id=document))[0] for document in "ABC"}
+        evidence = Evidence(chunks=tuple(Hit(id=chunk.id, score=0.5, reason="") for chunk in chunks.values()))
+        ranking = [chunks["A"], chunks["B"], chunks["C"]]
+        sources = await read_quote_sources("Which town is in the north?", ranking, evidence, view)
+    assert [chunk.document_id for chunk, _ in sources.ranked[0]][:2] == ["A", "B"]

@@ -188,7 +188,7 @@ async def test_a_spent_budget_is_told_once_whatever_each_call_would_have_needed(
         most = Amount(tokens=next(needed), calls=1)
         await budget.reserve(most)
         await asyncio.sleep(0)
-        await budget.settle(most, Amount(tokens=2_600, calls=1))
+        budget.settle(most, Amount(tokens=2_600, calls=1))
 
     calls = ModelCalls(Writer(work=pay), 8)
     outcomes = await asyncio.gather(*(calls.ask(_REQUEST) for _ in range(20)), return_exceptions=True)

@@ -1,60 +1,39 @@
 """What all processes of a server spend together stays within the budget of a workspace."""
 
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
 
-from quipu import OverBudget, sync
-from quipu.model.usage import NOTHING, Amount, LedgerSums, SpendingLimit
+from quipu import sync
+from quipu.model.usage import LedgerSums
 from quipu.server.listening import SharedLedger
 from quipu.testing.scripted.script import Script
 from quipu.testing.server import serving
-from quipu.wrap.meter import SpendingBudget
-from tests.spending import sums_of
+from tests.spending import CALL, check_one_budget, check_waiting
 from tests.unit.server.conftest import LETTER
 from tests.unit.server.test_serving import running
 
-CALL = Amount(cost=10, tokens=100, calls=1)
 
-
-def budgets(folder: Path, calls: int) -> tuple[SpendingBudget, SpendingBudget]:
-    """Return the budget of a workspace as two processes have it."""
-    limit = SpendingLimit(calls=calls)
-    first, second = (SharedLedger(folder / "kb.spending", number) for number in range(2))
-    return SpendingBudget(limit, first), SpendingBudget(limit, second)
+def ledgers(folder: Path) -> tuple[SharedLedger, SharedLedger]:
+    """Return the ledger of a workspace as two processes have it."""
+    return SharedLedger(folder / "kb.spending", 0), SharedLedger(folder / "kb.spending", 1)
 
 
 async def test_what_one_process_spends_is_missing_in_another(tmp_path: Path) -> None:
-    first, second = budgets(tmp_path, calls=2)
-    await first.reserve(CALL)
-    assert await sums_of(second) == LedgerSums(spent=NOTHING, reserved=CALL)
-    await first.settle(CALL, Amount(cost=3, tokens=5, calls=1))
-    assert await sums_of(second) == LedgerSums(spent=Amount(cost=3, tokens=5, calls=1), reserved=NOTHING)
-    await second.reserve(CALL)
-    await second.settle(CALL, CALL)
-    for budget in (first, second):
-        with pytest.raises(OverBudget, match="2 calls is used up"):
-            await budget.reserve(CALL)
+    await check_one_budget(*ledgers(tmp_path))
 
 
 async def test_a_call_waits_for_one_of_another_process_that_may_cost_less(tmp_path: Path) -> None:
-    first, second = budgets(tmp_path, calls=1)
-    await first.reserve(CALL)
-    waiting = asyncio.create_task(second.reserve(CALL))
-    await first.settle(CALL, NOTHING)
-    async with asyncio.timeout(60):
-        await waiting
-    assert (await sums_of(first)).reserved == CALL
+    await check_waiting(*ledgers(tmp_path))
 
 
 async def test_what_a_process_reserved_that_died_counts_as_spent(tmp_path: Path) -> None:
-    first, second = budgets(tmp_path, calls=1)
-    await first.reserve(CALL)
+    first, second = ledgers(tmp_path)
+    await first.add(LedgerSums(reserved=CALL))
     SharedLedger(tmp_path / "kb.spending", 0)  # it is started again
-    assert await sums_of(second) == LedgerSums(spent=CALL, reserved=NOTHING)
+    assert await second.add(LedgerSums()) == LedgerSums(spent=CALL)
 
 
 def test_two_workers_keep_one_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,22 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quipu import OverBudget
+from quipu.errors import Unavailable
 from quipu.model.usage import NOTHING, Amount, LedgerSums, SpendingByWorker, SpendingLimit
 from quipu.ports.store import WorkerLedger
 from quipu.stores.relational.store import RelationalStore
 from quipu.stores.sqlite.backend import SqliteBackend
 from quipu.wrap.meter import SpendingBudget
-from tests.spending import sums_of
+from tests.spending import CALL, check_one_budget, check_waiting, sums_of
 
-CALL = Amount(cost=10, tokens=100, calls=1)
 SPENT = Amount(cost=3, tokens=5, calls=1)
 
 
@@ -45,26 +43,11 @@ async def workers(database: Path) -> AsyncIterator[Workers]:
 
 
 async def test_what_one_worker_spends_and_reserves_is_missing_for_another(workers: Workers) -> None:
-    first, second = [SpendingBudget(SpendingLimit(calls=2), await workers.ledger()) for _ in range(2)]
-    await first.reserve(CALL)
-    assert (await sums_of(second)).reserved == CALL
-    await first.settle(CALL, SPENT)
-    await second.reserve(CALL)
-    await second.settle(CALL, SPENT)
-    assert await sums_of(first) == LedgerSums(spent=SPENT + SPENT, n_workers=2)
-    for budget in (first, second):
-        with pytest.raises(OverBudget, match="2 calls is used up"):
-            await budget.reserve(CALL)
+    await check_one_budget(await workers.ledger(), await workers.ledger())
 
 
 async def test_a_call_waits_for_one_of_another_worker_that_may_cost_less(workers: Workers) -> None:
-    first, second = [SpendingBudget(SpendingLimit(calls=1), await workers.ledger()) for _ in range(2)]
-    await first.reserve(CALL)
-    waiting = asyncio.create_task(second.reserve(CALL))
-    await first.settle(CALL, NOTHING)
-    async with asyncio.timeout(60):
-        await waiting
-    assert (await sums_of(first)).reserved == CALL
+    await check_waiting(await workers.ledger(), await workers.ledger())
 
 
 async def test_many_calls_at_once_never_exceed_the_limit(workers: Workers) -> None:
@@ -72,7 +55,9 @@ async def test_many_calls_at_once_never_exceed_the_limit(workers: Workers) -> No
     outcomes = await asyncio.gather(*(budget.reserve(CALL) for budget in budgets * 2), return_exceptions=True)
     assert outcomes == [None] * 6
     for budget in budgets * 2:
-        await budget.settle(CALL, SPENT)
+        budget.settle(CALL, SPENT)
+    for budget in budgets:
+        await sums_of(budget)
     assert await sums_of(budgets[0]) == LedgerSums(spent=Amount(cost=18, tokens=30, calls=6), n_workers=3)
 
 
@@ -153,6 +138,27 @@ def test_no_order_of_calls_and_deaths_exceeds_the_limit_or_loses_what_was_spent(
         if ends:
             workers.end([name])
         expected = expected if workers.entries else NOTHING
-        sums = replace(SpendingByWorker.from_json(workers.to_json()).add("z", LedgerSums(), SpendingLimit(), 1.0))
+        sums = SpendingByWorker.from_json(workers.to_json()).add("z", LedgerSums(), SpendingLimit(), 1.0)
         assert sums.spent + sums.reserved == expected
         assert expected.cost <= limit
+
+
+async def test_leaving_waits_for_what_is_being_settled(workers: Workers) -> None:
+    first, second = await workers.ledger(), await workers.ledger()
+    await second.add(LedgerSums())
+    await first.add(LedgerSums(reserved=CALL))
+    first.settle(LedgerSums(spent=SPENT, reserved=NOTHING - CALL))
+    await first.leave()
+    assert await second.add(LedgerSums()) == LedgerSums(spent=SPENT, n_workers=1)
+
+
+async def test_a_call_that_cannot_be_settled_stays_reserved(workers: Workers) -> None:
+    store = await workers.store()
+    ledger, other = store.worker_ledger(), await workers.ledger()
+    await other.add(LedgerSums())
+    await ledger.add(LedgerSums(reserved=CALL))
+    await store.close()
+    ledger.settle(LedgerSums(spent=SPENT, reserved=NOTHING - CALL))
+    with pytest.raises(Unavailable):
+        await ledger.leave()
+    assert await other.add(LedgerSums()) == LedgerSums(spent=CALL, n_workers=1)

@@ -149,6 +149,8 @@ def test_a_question_about_one_fact_asks_for_no_overview() -> None:
         ("exchanges.md", "Exchanges", False),
         ("history.md", "The history of salt", False),
         ("a.md", "Changing camels", False),
+        ("a.md", "Changes", True),
+        ("a.md", "Changes in the climate of the steppe", False),
     ],
 )
 def test_release_notes_are_known_by_their_file_or_title(document_id: str, title: str, expected: bool) -> None:

@@ -140,8 +140,7 @@ async def test_a_call_counts_at_its_most_until_it_is_settled() -> None:
     assert (await sums_of(budget)).reserved == Amount(cost=210, tokens=110, calls=1)  # the second waits
     gate.set()
     await asyncio.gather(*tasks)
-    assert (await sums_of(budget)).spent == Amount(cost=24, tokens=22, calls=2)
-    assert (await sums_of(budget)).reserved == Amount()
+    assert await sums_of(budget) == LedgerSums(spent=Amount(cost=24, tokens=22, calls=2))
 
 
 async def test_interrupted_calls_use_up_a_budget() -> None:
@@ -209,16 +208,16 @@ def _amount(n: int) -> Amount:
 async def test_what_is_reserved_is_given_back_and_what_was_spent_stays() -> None:
     budget = SpendingBudget(SpendingLimit(cost=10))
     await budget.reserve(_amount(8))
-    assert ((await sums_of(budget)).reserved, (await sums_of(budget)).spent) == (_amount(8), NOTHING)
-    await budget.settle(_amount(8), _amount(3))
-    assert ((await sums_of(budget)).reserved, (await sums_of(budget)).spent) == (NOTHING, _amount(3))
+    assert await sums_of(budget) == LedgerSums(reserved=_amount(8), spent=NOTHING)
+    budget.settle(_amount(8), _amount(3))
+    assert await sums_of(budget) == LedgerSums(reserved=NOTHING, spent=_amount(3))
 
 
 @pytest.mark.parametrize("limit", [SpendingLimit(cost=10), SpendingLimit(tokens=10), SpendingLimit(calls=10)])
 async def test_each_kind_of_limit_holds(limit: SpendingLimit) -> None:
     budget = SpendingBudget(limit)
     await budget.reserve(_amount(10))
-    await budget.settle(_amount(10), _amount(10))
+    budget.settle(_amount(10), _amount(10))
     with pytest.raises(OverBudget):
         await budget.reserve(_amount(1))
 
@@ -235,7 +234,7 @@ async def test_a_call_waits_for_those_in_flight_where_they_may_leave_enough() ->
     waiting = asyncio.create_task(budget.reserve(_amount(8)))
     await settle()
     assert not waiting.done()
-    await budget.settle(_amount(8), _amount(1))
+    budget.settle(_amount(8), _amount(1))
     await waiting
     assert (await sums_of(budget)).reserved == _amount(8)
 
@@ -245,7 +244,7 @@ async def test_a_call_that_waited_in_vain_is_refused() -> None:
     await budget.reserve(_amount(8))
     waiting = asyncio.create_task(budget.reserve(_amount(8)))
     await settle()
-    await budget.settle(_amount(8), _amount(8))
+    budget.settle(_amount(8), _amount(8))
     with pytest.raises(OverBudget):
         await waiting
 
@@ -280,7 +279,7 @@ async def test_the_message_says_what_was_spent_and_what_to_do(
     limit: SpendingLimit, spent: Amount, most: Amount, message: str
 ) -> None:
     budget = SpendingBudget(limit)
-    await budget.settle(NOTHING, spent)
+    budget.settle(NOTHING, spent)
     with pytest.raises(OverBudget, match=message):
         await budget.reserve(most)
 
@@ -303,7 +302,8 @@ def test_no_history_goes_over_the_limit(seed: int, limit: int, n_calls: int) -> 
                 assert (await sums_of(budget)).spent.cost + most > limit
                 refused.append(most)
                 return
-            assert (await sums_of(budget)).spent.cost + (await sums_of(budget)).reserved.cost <= limit + sum(errors)
+            sums = await sums_of(budget)
+            assert sums.spent.cost + sums.reserved.cost <= limit + sum(errors)
             try:
                 await asyncio.sleep(rng.choice([0.0, 0.1, 1.0]))
             except asyncio.CancelledError:
@@ -311,7 +311,7 @@ def test_no_history_goes_over_the_limit(seed: int, limit: int, n_calls: int) -> 
                 raise
             finally:
                 errors.append(max(actual - most, 0))
-                await budget.settle(Amount(cost=most), Amount(cost=actual))
+                budget.settle(Amount(cost=most), Amount(cost=actual))
 
         tasks = [asyncio.create_task(call()) for _ in range(n_calls)]
         for task in tasks:
@@ -319,7 +319,8 @@ def test_no_history_goes_over_the_limit(seed: int, limit: int, n_calls: int) -> 
                 asyncio.get_running_loop().call_later(rng.choice([0.0, 0.1, 1.0]), task.cancel)
         await asyncio.wait(tasks)
         assert [task.exception() for task in tasks if not task.cancelled() and task.exception()] == []
-        assert (await sums_of(budget)).reserved == NOTHING
-        assert (await sums_of(budget)).spent.cost <= limit + sum(errors)
+        sums = await sums_of(budget)
+        assert sums.reserved == NOTHING
+        assert sums.spent.cost <= limit + sum(errors)
 
     run(scenario())

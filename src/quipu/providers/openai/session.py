@@ -117,7 +117,13 @@ class ListedModel:
 def parse_model_list(body: object) -> list[ListedModel]:
     """Return the models of a reply to GET /models: a list, or an object that holds one."""
     entries = body if isinstance(body, list) else list_at(body, "data") or list_at(body, "models")
-    listed = [ListedModel(name=_model_name(entry), context_window=_context_window(entry)) for entry in entries]
+    listed = [
+        ListedModel(
+            name=_model_name(entry),
+            context_window=next((n for path in _WINDOW_PATHS if (n := count_at(entry, *path))), None),
+        )
+        for entry in entries
+    ]
     return [model for model in listed if model.name]
 
 
@@ -174,7 +180,3 @@ def _model_name(entry: object) -> str:
     if not isinstance(entry, Mapping):
         return ""
     return (text_at(entry, "id") or text_at(entry, "name") or text_at(entry, "model")).removeprefix("models/")
-
-
-def _context_window(entry: object) -> int | None:
-    return next((n_tokens for path in _WINDOW_PATHS if (n_tokens := count_at(entry, *path))), None)

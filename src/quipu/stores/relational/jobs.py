@@ -292,6 +292,10 @@ class RelationalLedger:
     async def add(self, change: LedgerSums, limit: SpendingLimit = NO_LIMIT) -> LedgerSums:
         return await self._requests.submit((change, limit))
 
+    def settle(self, change: LedgerSums) -> None:
+        settling = self._requests.post((change, NO_LIMIT))  # if it fails, the call stays reserved: it counts as spent
+        settling.add_done_callback(lambda settled: settled.cancelled() or settled.exception())
+
     async def leave(self) -> None:
         await self._requests.finish()
 

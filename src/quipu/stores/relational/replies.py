@@ -342,11 +342,15 @@ class RequestCoalescer(Generic[T, R]):
 
     async def submit(self, request: T) -> R:
         """Return the result of `run` for this request, or raise its exception."""
+        return await self.post(request)
+
+    def post(self, request: T) -> asyncio.Future[R]:
+        """Have a request run after those that were made before; the future gets its result or exception."""
         result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         self._pending.append((request, result))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run_all())
-        return await result
+        return result
 
     async def finish(self) -> None:
         """Wait until no request is pending."""
