@@ -1,17 +1,20 @@
-"""ZIP archives with safe limits, and Office files (Open Packaging Conventions) stored in them."""
+"""Archives with safe limits: ZIP, the Office files (Open Packaging Conventions) stored in it, and gzip."""
 
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from gzip import GzipFile
 from io import BytesIO
+from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath
 from typing import IO
 from xml.etree.ElementTree import Element
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from quipu.errors import InvalidDocument
-from quipu.model.document import MetadataValue, SourceDocument
+from quipu.model.document import MetadataValue, ParsedDocument, SourceDocument
+from quipu.parse import parse, sniffed_or_known_type
 from quipu.parse.decode import damaged_document, display_name
 from quipu.parse.limits import MAX_ENTRIES, MAX_PART_BYTES, MAX_RATIO, MAX_UNPACKED_BYTES, RATIO_FROM_BYTES
 from quipu.parse.pictures import are_pictures_read, with_picture
@@ -181,3 +184,41 @@ class OfficePackage:
 def relation_id(element: Element) -> str:
     """Return the id of the relation that an element refers to: its prefixed `id`, as its own id has no prefix."""
     return prefixed_attribute(element, "id")
+
+
+class GzipParser:
+    """Reads one compressed file, whose format follows from its name without .gz, or from its bytes."""
+
+    media_types = frozenset({"application/gzip"})
+
+    def parse(self, source: SourceDocument) -> ParsedDocument:
+        """Return the document inside. Raises InvalidDocument if it is damaged, too large, or of no readable format."""
+        content = _unpack(source.content, display_name(source))
+        path = PurePosixPath(source.source)
+        name = path.with_suffix("").as_posix() if path.name else source.source
+        media_type = sniffed_or_known_type(name, content)
+        if not media_type or media_type == "application/gzip":
+            raise InvalidDocument(
+                f"{display_name(source)} holds a file that no parser reads.", remedy="Unpack it, or leave it out."
+            )
+        return parse(replace(source, content=content, source=name, media_type=media_type))
+
+
+PARSER = GzipParser()
+
+
+def _unpack(content: bytes, name: str) -> bytes:
+    """Return the content of all members of a gzip file. Raises InvalidDocument above the limits and for damage."""
+    max_bytes = min(MAX_PART_BYTES, max(RATIO_FROM_BYTES, MAX_RATIO * len(content)))
+    try:
+        unpacked = GzipFile(fileobj=BytesIO(content)).read(max_bytes + 1)
+    except EOFError as error:
+        raise damaged_document(name, "it ends too early") from error
+    except (OSError, zlib.error) as error:
+        raise damaged_document(name, f"it cannot be unpacked ({error})") from error
+    if len(unpacked) > max_bytes:
+        raise InvalidDocument(
+            f"{name} is refused: it unpacks to more than {max_bytes:,} bytes.",
+            remedy="If you trust the file, unpack it and split it.",
+        )
+    return unpacked

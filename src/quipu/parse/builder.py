@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from unicodedata import east_asian_width
 
 from quipu.errors import InvalidDocument
 from quipu.model.document import Block, Metadata, ParsedDocument
@@ -148,6 +149,20 @@ def check_block_count(n_blocks: int, name: str) -> None:
         raise InvalidDocument(
             f"{name} holds more than {MAX_BLOCKS:,} paragraphs.", remedy="Split it into several files."
         )
+
+
+def join_lines(lines: Iterable[str]) -> str:
+    """Return wrapped lines as one line; without a space between two ideographs."""
+    pieces: list[str] = []
+    for line in filter(None, map(str.strip, lines)):
+        is_wide = pieces and east_asian_width(pieces[-1][-1]) in "WF" and east_asian_width(line[0]) in "WF"
+        pieces += [line] if is_wide or not pieces else [" ", line]
+    return "".join(pieces)
+
+
+def display_width(text: str) -> int:
+    """Return the number of columns that a line takes; an ideograph takes two."""
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def add_table(

@@ -58,7 +58,7 @@ FORMATS: tuple[Format, ...] = (
         module="text",
         is_text=True,
         types=(("text/plain", (".txt", ".text", ".log")),),
-        keeps="paragraphs; a first line that stands alone is the title; reStructuredText in a text file as such",
+        keeps="paragraphs; a first line that stands alone is the title; reStructuredText and AsciiDoc as such",
     ),
     Format(
         name="Markdown",
@@ -73,6 +73,13 @@ FORMATS: tuple[Format, ...] = (
         is_text=True,
         types=(("text/x-rst", (".rst", ".rest")),),
         keeps="sections, described objects as headings, lists, tables, code; roles and links as their text",
+    ),
+    Format(
+        name="AsciiDoc",
+        module="asciidoc",
+        is_text=True,
+        types=(("text/asciidoc", (".adoc", ".asciidoc")), ("text/x-asciidoc", ())),
+        keeps="sections, lists, terms with their text, tables, code, alt texts; macros and links as their text; author",
     ),
     Format(
         name="HTML",
@@ -153,7 +160,7 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         name="Gzip",
-        module="gzip",
+        module="archive",
         types=(("application/gzip", (".gz",)),),
         signature="a gzip archive",
         keeps="the file inside, in any of these formats",

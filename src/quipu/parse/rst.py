@@ -7,10 +7,9 @@ executed or included, an unknown directive is read as text, and an error in the 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from textwrap import dedent
-from unicodedata import east_asian_width
 
 from quipu.model.document import MetadataValue, ParsedDocument, SourceDocument
-from quipu.parse.builder import DocumentBuilder, add_table
+from quipu.parse.builder import DocumentBuilder, add_table, display_width, join_lines
 from quipu.parse.decode import decode, display_name
 from quipu.parse.rst_tables import GRID_BORDER, csv_table, grid_table, list_table, simple_table
 
@@ -268,13 +267,13 @@ class _RstReader:
         indent = ""
         for line in lines:
             if text and (not line or _BULLET.match(line.lstrip())):
-                yield indent + marker + self._inline(_joined(text))
+                yield indent + marker + self._inline(join_lines(text))
                 indent, marker, text = "  ", "", []
             text.append(line)
             if not line:
                 text.clear()
         if text:
-            yield indent + marker + self._inline(_joined(text))
+            yield indent + marker + self._inline(join_lines(text))
 
     def _quote(self, lines: Sequence[str], start: int, depth: int) -> int:
         if not lines[start].startswith(" "):
@@ -305,7 +304,7 @@ class _RstReader:
         has_literal = text[-1].endswith("::")
         if has_literal:
             text[-1] = text[-1].removesuffix("::").rstrip() + (":" if not text[-1].endswith(" ::") else "")
-        if (joined := _joined(text)).strip(": "):
+        if (joined := join_lines(text)).strip(": "):
             self._add(self._inline(joined))
         if not has_literal:
             return end
@@ -337,8 +336,7 @@ class _RstReader:
 
 
 def _is_underline(title: str, line: str) -> bool:
-    width = sum(2 if east_asian_width(character) in "WF" else 1 for character in title)
-    return _ADORNMENT.fullmatch(line) is not None and len(line) >= min(width, 4)
+    return _ADORNMENT.fullmatch(line) is not None and len(line) >= min(display_width(title), 4)
 
 
 def _indented_end(lines: Sequence[str], start: int) -> int:
@@ -371,15 +369,6 @@ def _with_joined_terms(lines: Sequence[str]) -> list[str]:
         else:
             joined.append(line)
     return joined
-
-
-def _joined(lines: Sequence[str]) -> str:
-    """Return wrapped lines as one line; without a space between two ideographs."""
-    text = ""
-    for line in map(str.strip, lines):
-        is_wide = text and line and east_asian_width(text[-1]) in "WF" and east_asian_width(line[0]) in "WF"
-        text += line if is_wide or not text else f" {line}"
-    return text
 
 
 def _is_structured(entry: Sequence[str]) -> bool:

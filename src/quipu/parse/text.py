@@ -1,26 +1,31 @@
-"""Plain text: paragraphs separated by blank lines. Many projects keep reStructuredText in such files."""
+"""Plain text: paragraphs separated by blank lines. Many projects keep reStructuredText or AsciiDoc in such files."""
 
 import re
 from itertools import islice
 
 from quipu.model.document import Block, ParsedDocument, SourceDocument
+from quipu.parse.asciidoc import AsciiDocParser
 from quipu.parse.builder import check_block_count
 from quipu.parse.decode import decode, display_name
 from quipu.parse.rst import RstParser
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
 _MAX_TITLE = 100
-_DIRECTIVE = r"^\.\. +(?:[\w+.-]+:)?[\w+.-]+::(?:[ \t]|$)|^\.\. +_[^\n:]{1,100}:"  # or the target of a link
-_RST_BLOCK = re.compile(_DIRECTIVE, re.MULTILINE)
-_RST_MARKUP = re.compile(rf"{_DIRECTIVE}|(?<!\w):[a-z][\w:+.-]{{0,40}}:`[^`\n]", re.MULTILINE)
-_MIN_MARKUP = 3  # of a file that is reStructuredText
+_RST_BLOCK = r"^\.\. +(?:[\w+.-]+:)?[\w+.-]+::(?:[ \t]|$)|^\.\. +_[^\n:]{1,100}:"  # or the target of a link
+_RST_MARKUP = rf"{_RST_BLOCK}|(?<!\w):[a-z][\w:+.-]{{0,40}}:`[^`\n]"
+_MIN_MARKUP = 3  # of a file that is reStructuredText or AsciiDoc
+_ASCIIDOC_BLOCK = (
+    r"^\[(?:\[[\w-]{1,60}\]|(?:source|verse|listing|quote|NOTE|TIP|WARNING|IMPORTANT|CAUTION)(?:,[^\]\n]{0,60})?)\]$"
+    r"|^\|===$|^(?:include|ifn?def|endif|image)::[^\s\[]{0,200}\[|\b(?:xref|link[a-z]{0,20}):[\w#./-]{1,200}\["
+)
+_ASCIIDOC_MARKUP = rf"{_ASCIIDOC_BLOCK}|^\+$|^={{1,5}} \w[^=\n]{{0,100}}$"
 _ADORNMENT = re.compile(r"([=~^*#+_-])\1{2,}")
 
 
 class PlainTextParser:
     """Reads text without markup. Blank lines separate paragraphs; a short first line on its own is the title.
 
-    A text that is reStructuredText by its markup is read as such.
+    A text that is reStructuredText or AsciiDoc by its markup is read as such.
     """
 
     media_types = frozenset({"text/plain"})
@@ -28,8 +33,10 @@ class PlainTextParser:
     def parse(self, source: SourceDocument) -> ParsedDocument:
         """Return the text and its paragraphs. Raises InvalidDocument if the bytes are not text."""
         text = decode(source)
-        if _is_rst(text):
+        if _has_markup(text, _RST_BLOCK, _RST_MARKUP):
             return RstParser().parse(source)
+        if _has_markup(text, _ASCIIDOC_BLOCK, _ASCIIDOC_MARKUP):
+            return AsciiDocParser().parse(source)
         check_block_count(sum(1 for _ in _BLANK_LINES.finditer(text)), display_name(source))
         return ParsedDocument(text=text, title=_title(text), blocks=tuple(_paragraphs(text)))
 
@@ -37,9 +44,10 @@ class PlainTextParser:
 PARSER = PlainTextParser()
 
 
-def _is_rst(text: str) -> bool:
-    """Return whether a text is reStructuredText: it has directives or targets, and these and roles are several."""
-    return bool(_RST_BLOCK.search(text)) and len([*islice(_RST_MARKUP.finditer(text), _MIN_MARKUP)]) == _MIN_MARKUP
+def _has_markup(text: str, block: str, markup: str) -> bool:
+    """Return whether a text has markup that only one language has (`block`), and several pieces of its `markup`."""
+    pieces = re.finditer(markup, text, re.MULTILINE)
+    return bool(re.search(block, text, re.MULTILINE)) and len([*islice(pieces, _MIN_MARKUP)]) == _MIN_MARKUP
 
 
 def _paragraphs(text: str) -> list[Block]:

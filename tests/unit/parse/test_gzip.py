@@ -7,7 +7,7 @@ import pytest
 from quipu.errors import InvalidDocument
 from quipu.model.document import SourceDocument
 from quipu.parse import FILE_TYPES
-from quipu.parse.gzip import PARSER
+from quipu.parse.archive import PARSER
 from tests.unit.parse.files import read, texts
 
 

@@ -51,3 +51,11 @@ def test_restructuredtext_in_a_text_file_is_read_as_such() -> None:
     assert read(markup).text == "Roads\n\nSee west and salt.\n\nNote: They led west."
     prose = "Roads\n=====\n\n.. and so on. Say :ref:`salt` for salt, or :doc:`west`."
     assert read(prose).text == prose
+
+
+def test_asciidoc_in_a_text_file_is_read_as_such() -> None:
+    page = "git-road(1)\n===========\n\n[verse]\n'git road'\n\n-a::\n\tAll.\n+\nSee linkgit:git-log[1].\n"
+    assert [block.kind for block in read(page).blocks] == ["heading", "code", "paragraph", "paragraph"]
+    assert read(page).text.endswith("-a\nAll.\n\nSee git-log(1).")
+    diff = "[source]\n+\n+text\n"  # one sign is not enough
+    assert read(diff).text == diff
