@@ -23,7 +23,7 @@ _ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:\s+(.*))?$")
 _AUTHOR = re.compile(r"(\w[^<>;:|\[\]]{1,100}?)(?:\s+<[^<>\s]{1,100}>)?(?:;|$)")
 _LEFT_OUT = re.compile(r"//(?!/)|(?:include|ifn?def|ifeval|endif|toc|audio|video)::[^\[]*\[.*\]$|'{3,}$|<{3,}$|\+$")
 _PICTURE = re.compile(r"image::[^\s\[]{1,500}\[([^\],]{0,300})[^\]]{0,300}\]$")
-_STYLE = re.compile(r"\[(.*)\]$")
+_STYLE = re.compile(r"\[((?:(?:[^\W\d]|[.,#\"'%{])[^\[\]]*)?|\[[^\[\]]*\])\]$")
 _CAPTION = re.compile(r"\.(?![\s.])(.{1,200})$")
 _FENCE = re.compile(r"-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|[|,]={3,}|```\w{0,20}")
 _CODE = re.compile(r"(?:source|listing|literal|verse|,)(?![\w-])")  # "[,python]" is short for "[source,python]"
@@ -33,7 +33,7 @@ _TERM = re.compile(r"\s*(\S.{0,300}?)(?::{2,4}|;;)(?:\s+(\S.*))?$")
 _CELL = re.compile(r"(?:(?<!\S)(?:(\d{1,2})(?:\.\d{1,2})?([+*])|\.\d{1,2}\+)?[<^>.]{0,4}[adehlmsv]?)?(?<!\\)\|")
 _COLUMNS = re.compile(r"cols=\"?([^\"\]]{1,300})")
 _REPEATED = re.compile(r"\s*(\d{1,2})\*")
-_NAMED = re.compile(r"\{([\w-]{1,60})\}")
+_ATTRIBUTE_REFERENCE = re.compile(r"\{([\w-]{1,60})\}")
 _INLINE = re.compile(
     r"`[^`\n]{1,500}`"
     r"|(?:link:)?\b(?P<url>(?:https?|ftp)://[^\s\[\]<>]{1,500})\[(?P<label>[^\]]{0,500})\]"
@@ -47,7 +47,7 @@ _INLINE = re.compile(
     r"|(?<![\w_])_{1,2}(?P<emphasis>[^_\s][^_\n]{0,300})(?<!\s)_{1,2}(?![\w_])"
     r"|(?<![\w+])\+(?P<plain>[^+\s][^+\n]{0,300})(?<!\s)\+(?![\w+])"
 )
-_CHARACTERS = {
+_CHARACTER_BY_NAME = {
     "nbsp": " ", "sp": " ", "empty": "", "zwsp": "", "amp": "&", "lt": "<", "gt": ">", "plus": "+", "asterisk": "*",
     "caret": "^", "tilde": "~", "backtick": "`", "apos": "'", "quot": '"', "startsb": "[", "endsb": "]", "vbar": "|",
     "backslash": "\\", "two-colons": "::", "two-semicolons": ";;", "litdd": "--", "cpp": "C++",
@@ -79,13 +79,13 @@ class _AsciiDocReader:
         self._builder = DocumentBuilder(name)
         self._titles: list[tuple[int, str]] = []  # level and text of each section
         self._metadata: dict[str, MetadataValue] = {}
-        self._values = dict(_CHARACTERS)  # of attributes
+        self._values = dict(_CHARACTER_BY_NAME)  # of attributes
         self._lead = ""  # text to put before the next paragraph, such as the term that it explains
         self._style = ""  # of the next block, such as "source,python"
         self._markers: list[tuple[str, int]] = []  # of the open lists, outermost first, with the number of their items
         self._is_attached = False  # whether the next block belongs to the list item before it
         self._rules: tuple[Callable[[Sequence[str], int], int], ...] = (
-            self._marker, self._section, self._list, self._terms, self._paragraph
+            self._directive, self._section, self._list, self._terms, self._paragraph
         )  # fmt: skip
 
     def read(self, lines: Sequence[str]) -> ParsedDocument:
@@ -123,7 +123,7 @@ class _AsciiDocReader:
             self._admonish(style)
             self._read(content, depth + 1)
 
-    def _marker(self, lines: Sequence[str], start: int) -> int:
+    def _directive(self, lines: Sequence[str], start: int) -> int:
         """Read a line that is not text: blank, a comment, an attribute, a style, a caption, a picture."""
         line = lines[start]
         if attribute := _ATTRIBUTE.match(line):
@@ -151,9 +151,7 @@ class _AsciiDocReader:
         """Read a title after "==" or above a line; below the title of the document stand its author and version."""
         line, below = [*lines[start : start + 2], ""][:2]
         section = _SECTION.match(line)
-        width = display_width(line)
-        is_underlined = _UNDERLINE.fullmatch(below) and width > 2 and abs(width - len(below)) <= 2
-        if section is None and not (is_underlined and line[0] != " " and re.search(r"\w", line)):
+        if section is None and not _is_underlined(line, below):
             return start
         level = len(section[1]) if section else _UNDERLINES.index(below[0]) + 1
         text = self._inline(section[2] if section else line).replace("`", "")
@@ -212,6 +210,7 @@ class _AsciiDocReader:
         after = _text_end(lines, end)
         if text or after > end:
             self._builder.add(f"{', '.join(terms)}\n{self._text([text, *lines[end:after]])}")
+            self._end_list()
             return after
         self._lead = f"{', '.join(terms)}:\n"  # a list, code or another block explains them
         return end
@@ -244,8 +243,8 @@ class _AsciiDocReader:
         n_columns = min(n_columns or len([*_cells([first])]), _MAX_COLUMNS)
         cells = [self._text(cell.split("\n")) for cell in _cells(content)]
         rows = [cells[start : start + n_columns] for start in range(0, len(cells), max(n_columns, 1))]
-        is_apart = [*content[:2], ""][1] == "" and 1 < n_columns == len([*_cells([first])]) < len(cells)
-        add_table(self._builder, rows, has_header="header" in style or is_apart)
+        is_header_apart = [*content[:2], ""][1] == "" and 1 < n_columns == len([*_cells([first])]) < len(cells)
+        add_table(self._builder, rows, has_header="header" in style or is_header_apart)
         self._end_list()
 
     def _add_code(self, lines: Sequence[str], language: str = "") -> None:
@@ -271,7 +270,9 @@ class _AsciiDocReader:
         return self._inline(join_lines(line.removesuffix(" +") for line in lines))
 
     def _inline(self, text: str) -> str:
-        text = _NAMED.sub(lambda name: self._values.get(name[1].lower(), name[0]), text, count=_MAX_VALUES)
+        text = _ATTRIBUTE_REFERENCE.sub(
+            lambda name: self._values.get(name[1].lower(), name[0]), text, count=_MAX_VALUES
+        )
         return _INLINE.sub(_plain, text)
 
 
@@ -286,9 +287,8 @@ def _plain(match: re.Match[str]) -> str:
         return _macro(match["macro"], match["target"] or "", match["text"].strip())
     if match[0].startswith(("`", "\\")):
         return match[0].removeprefix("\\")
-    return next((text for text in (match["indexed"], match["marked"], match["strong"]) if text), "") or (
-        match["emphasis"] or match["plain"] or ""
-    )
+    kinds = ("indexed", "marked", "strong", "emphasis", "plain")
+    return next((match[kind] for kind in kinds if match[kind]), "")
 
 
 def _macro(name: str, target: str, text: str) -> str:
@@ -304,6 +304,14 @@ def _macro(name: str, target: str, text: str) -> str:
 def _language(style: str) -> str:
     """Return the language of a style such as "source,python"."""
     return [*map(str.strip, style.split(",")), ""][1] if _CODE.match(style) and "verse" not in style else ""
+
+
+def _is_underlined(title: str, line: str) -> bool:
+    """Return whether a line makes the one above it a title: it is as long, with a difference of up to two."""
+    if not _UNDERLINE.fullmatch(line) or title.startswith(" ") or not re.search(r"\w", title):
+        return False
+    width = display_width(title)
+    return width > 2 and abs(width - len(line)) <= 2
 
 
 def _is_end(line: str) -> bool:

@@ -114,6 +114,15 @@ def test_inline_markup_is_reduced_to_its_text(text: str, plain: str) -> None:
     assert texts(parsed(text)) == [plain]
 
 
+def test_a_list_after_a_term_is_a_new_one() -> None:
+    assert texts(parsed(". one\n\nroad:: A way.\n\n. again\n"))[-1] == "1. again"
+
+
+def test_a_line_in_brackets_that_is_no_style_is_text() -> None:
+    document = parsed("[.lead]\nRoads wind.\n\n[1] Livy, [Book 9]\n\n[[end]]\nSee [a] and [b]\n[Livy] or [Pliny]\n")
+    assert texts(document) == ["Roads wind.", "[1] Livy, [Book 9]", "See [a] and [b] [Livy] or [Pliny]"]
+
+
 def test_attributes_do_not_multiply() -> None:
     lines = [":a0: 0123456789", *(f":a{n}: {{a{n - 1}}}{{a{n - 1}}}" for n in range(1, 60)), "", "{a59}"]
     assert texts(parsed("\n".join(lines))) == ["{a59}"]
