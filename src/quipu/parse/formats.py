@@ -58,7 +58,7 @@ FORMATS: tuple[Format, ...] = (
         module="text",
         is_text=True,
         types=(("text/plain", (".txt", ".text", ".log")),),
-        keeps="paragraphs; a first line that stands alone is the title; reStructuredText and AsciiDoc as such",
+        keeps="headings that are underlined, numbered or in capitals, and paragraphs; files with markup as such",
     ),
     Format(
         name="Markdown",
