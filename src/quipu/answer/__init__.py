@@ -3,8 +3,7 @@
 from quipu.answer.answer_input import AnswerInput, copies_by_document, documents_behind, read_answer_input
 from quipu.answer.context import PackedEvidence, Passage
 from quipu.answer.packing import pack_evidence
-from quipu.answer.quotation import best_snippets
-from quipu.answer.quoted_answer import NOTHING_FOUND
+from quipu.answer.quoted_answer import NOTHING_FOUND, best_snippets
 from quipu.answer.written_answer import compose_answer, is_small_talk, reply_to_small_talk
 
 __all__ = [

@@ -17,7 +17,6 @@ from quipu.answer.passage_text import (
     is_entry,
     open_fence,
     prose_share,
-    read_passage,
     sentence_bounds,
 )
 from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart
@@ -34,13 +33,12 @@ from quipu.answer.sentence_scores import (
 )
 from quipu.answer.tables import rule_below
 from quipu.answer.text_blocks import BlockKind, TextBlock, block_below, ends_sentence
-from quipu.model.graph import Chunk
 
-MAX_LEAD_CHARS = 200
+MIN_LEAD_CHARS, MAX_LEAD_CHARS = 80, 200  # of the heading above a long quote, and of what introduces a block
 MAX_HEADER_CHARS = 600  # of the row that names the columns of a table: without it a row says nothing
+MAX_CODE_CHARS = 1_000  # of an example: a part of it does not run
 MAX_CANDIDATES = 40
 ROW_SHARE = 0.75  # of the question's words: a table row that holds fewer, with its header, is shown with others
-SNIPPET_CHARS = 240
 
 _SUBJECT_END = re.compile(r"\s*(?:\band\b|\bи\b|与|和|[(（:：,，《«—–])|\s-\s")  # of what a title names first
 
@@ -54,7 +52,7 @@ class QuoteLimits:
     `n_list_chars`.
     """
 
-    n_chars: int = 360
+    n_chars: int = 350
     n_list_chars: int = 600
     n_quotes: int = 2
     total: int = 1_500
@@ -209,19 +207,6 @@ def _with_words(quote: Quote, part: QuestionPart, subject: str, question: str) -
     return replace(quote, held=held_words(part, text, title, subject, question))
 
 
-def best_snippets(text: str, chunks: Sequence[Chunk]) -> list[Span]:
-    """Return the characters of each chunk that a search for `text` shows: around the best sentence, else the first."""
-    part = QuestionPart(words=text)
-    snippets: list[Span] = []
-    for chunk in chunks:
-        passage = read_passage(chunk, 1.0, {})
-        ranked = score_sentences(part, QuestionKind.FACT, [passage])
-        quotes = [quote for sentence in ranked[:3] if (quote := grow_quote(passage, sentence, SNIPPET_CHARS))]
-        last = quotes[0].spans[-1] if quotes else (0, min(len(chunk.text), SNIPPET_CHARS))
-        snippets.append(last)
-    return snippets
-
-
 def _quotes_of_part(
     part: QuestionPart,
     question: AnalysedQuestion,
@@ -234,7 +219,9 @@ def _quotes_of_part(
     ranked = score_sentences(part, kind, passages, weights)[:MAX_CANDIDATES]
     quotes: list[Quote] = []
     n_chars = limits.n_list_chars if kind is QuestionKind.LIST else limits.n_chars
-    blocks = [quote for sentence in ranked if (quote := grow_quote(passages[sentence.place], sentence, n_chars))]
+    wants_code = kind is QuestionKind.HOW_TO
+    grown = [grow_quote(passages[sentence.place], sentence, n_chars, wants_code=wants_code) for sentence in ranked]
+    blocks = [quote for quote in grown if quote]
     candidates = _ranked_by_words(part.words if len(question.parts) > 1 else question.text, blocks, weights, n_chars)
     if kind is QuestionKind.LIST and ranked and (listed := best_list(part, passages, ranked[0], weights)):
         quotes.append(Quote(passage=listed.passage, spans=listed.spans, mark=listed.spans[0], score=ranked[0].score))
@@ -302,8 +289,13 @@ def _with_second_steps(
     return sorted(raised, key=lambda quote: -round(quote.score, 6))
 
 
-def grow_quote(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Quote | None:
-    """Return a sentence with what a person reads around it, about `n_chars` long; None for a bare heading."""
+def grow_quote(
+    passage: PassageText, sentence: ScoredSentence, n_chars: int, *, wants_code: bool = False
+) -> Quote | None:
+    """Return a sentence with what a person reads around it, about `n_chars` long; None for a bare heading.
+
+    With `wants_code` the code below a paragraph is shown as well.
+    """
     block, header = passage.blocks[sentence.block], ""
     if block.kind is BlockKind.ROW:
         room = 2 * n_chars // 3 if sentence.share < ROW_SHARE else 0
@@ -311,10 +303,10 @@ def grow_quote(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> 
         if passage.chunk.header and spans[0][0] <= passage.first:  # the table begins in an earlier chunk
             spans, header = spans[1:] or spans, passage.chunk.header
     else:
-        start, end = _grown(passage, sentence, n_chars)
+        start, end = _grown(passage, sentence, n_chars, wants_code)
         if block.kind is BlockKind.HEADING and end <= block.end:
             return None
-        leads = _leads(passage, sentence.block, n_chars - (end - start))
+        leads = _leads(passage, sentence.block, max(n_chars - (end - start), MIN_LEAD_CHARS))
         spans = [*(lead for lead in leads if lead[1] <= start), (start, end)]
     mark = (sentence.start, sentence.end)
     return Quote(passage=passage, spans=tuple(spans), mark=mark, score=sentence.score, header=header)
@@ -344,15 +336,17 @@ def _last_sentence(text: str, block: TextBlock) -> Span:
     return list(sentence_bounds(text, block))[-1]
 
 
-def _grown(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Span:
+def _grown(passage: PassageText, sentence: ScoredSentence, n_chars: int, wants_code: bool) -> Span:
     """Return the span around a sentence: its block as far as it fits, then whole blocks after it, then before it.
 
-    What a line announces ("Run:") follows it in any case, if only in part. A block that ends within another third of
-    the length is shown to its end.
+    What a line announces ("Run:") follows it in any case, if only in part. Code is cut only if it is long. A block that
+    ends within another third of the length is shown to its end.
     """
     blocks, block, text = passage.blocks, passage.blocks[sentence.block], passage.text
     bounds = list(sentence_bounds(text, block))
     place = next(index for index, (start, _) in enumerate(bounds) if start == sentence.start)
+    if block.kind is BlockKind.CODE:
+        n_chars = max(n_chars, min(block.end - block.start, MAX_CODE_CHARS))
     first, last = _widened(bounds, place, n_chars)
     start, end = bounds[first][0], bounds[last][1]
     below, above = sentence.block, sentence.block
@@ -361,8 +355,10 @@ def _grown(passage: PassageText, sentence: ScoredSentence, n_chars: int) -> Span
             below, end = following, blocks[following].end
             continue
         lowest = next(block for block in reversed(blocks[: below + 1]) if block.kind is not BlockKind.NOISE)
-        if text[start : lowest.end].endswith((":", "：")) or lowest.kind is BlockKind.HEADING:
-            below, limit = following, max(start + n_chars, end + MAX_LEAD_CHARS)
+        is_announced = lowest.kind is BlockKind.HEADING or text[start : lowest.end].endswith((":", "："))
+        is_code = blocks[following].kind is BlockKind.CODE
+        if is_announced or (wants_code and is_code):
+            below, limit = following, max(start + n_chars, end + (MAX_CODE_CHARS if is_code else MAX_LEAD_CHARS))
             sentence_ends = [sentence_end for _, sentence_end in sentence_bounds(text, blocks[following])]
             end = max([place for place in sentence_ends if place <= limit], default=sentence_ends[0])
         break

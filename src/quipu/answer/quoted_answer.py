@@ -11,13 +11,15 @@ from itertools import pairwise
 from quipu.answer.answer_input import AnswerDraft, AnswerInput, quotable_passages
 from quipu.answer.list_quotes import MIN_ITEMS
 from quipu.answer.overview import OverviewPart, overview_parts
-from quipu.answer.passage_text import Span, sentence_bounds
-from quipu.answer.question_kind import AnalysedQuestion, QuestionKind
-from quipu.answer.quotation import Quote, choose_quotes
+from quipu.answer.passage_text import Span, read_passage, sentence_bounds
+from quipu.answer.question_kind import AnalysedQuestion, QuestionKind, QuestionPart
+from quipu.answer.quotation import Quote, choose_quotes, grow_quote
 from quipu.answer.quote_sources import MIN_RECORD_MARGIN, QuoteSources
+from quipu.answer.sentence_scores import score_sentences
 from quipu.answer.table_answer import TableAnswer, compute_table_answer
 from quipu.answer.text_blocks import BlockKind
 from quipu.model.answer import Citation
+from quipu.model.graph import Chunk
 from quipu.model.query import Filter, Query
 from quipu.text.formatting import format_count
 from quipu.text.questions import lacks_price
@@ -36,6 +38,7 @@ TEXT_SCORE_WEIGHT = 0.12
 WORD_WEIGHT = 0.08
 MIN_CLOSE_COVER = 0.2  # below it, and where no record stands out, nothing is even close
 MIN_WORDS = 2
+SNIPPET_CHARS = 240
 
 _NOUN_BY_SECTION = {"points": "point", "reports": "report", "claims": "claim", "chunks": "passage"}  # can be cited
 
@@ -83,6 +86,19 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
         return AnswerDraft(text=nothing, generator=EXTRACTIVE, trace_notes=notes, support=support)
     parts = [OverviewPart(label=f"{nothing} {CLOSEST}"), OverviewPart(quote=quotes[0])]
     return replace(_draft(parts, answer_input, is_supported=False, trace_notes=notes), support=support)
+
+
+def best_snippets(text: str, chunks: Sequence[Chunk]) -> list[Span]:
+    """Return the characters of each chunk that a search for `text` shows: around the best sentence, else the first."""
+    part = QuestionPart(words=text)
+    snippets: list[Span] = []
+    for chunk in chunks:
+        passage = read_passage(chunk, 1.0, {})
+        ranked = score_sentences(part, QuestionKind.FACT, [passage])
+        quotes = [quote for sentence in ranked[:3] if (quote := grow_quote(passage, sentence, SNIPPET_CHARS))]
+        last = quotes[0].spans[-1] if quotes else (0, min(len(chunk.text), SNIPPET_CHARS))
+        snippets.append(last)
+    return snippets
 
 
 def _without_repeats(quotes: Sequence[Quote]) -> list[Quote]:
