@@ -188,12 +188,16 @@ def join_chunks(chunks: Sequence[Chunk]) -> PassageText:
 def _gap(before: Chunk, after: Chunk) -> str:
     """Return what stands between two chunks: only space, of which the number of characters is known.
 
-    In a table it is the end of a row, and perhaps of pages.
+    In a table it is the end of a row, and perhaps of pages. Where all later lines are indented, so is the first.
     """
     n_characters = after.start - before.end
     if n_characters > 0 and after.header:
         return "\n" + "\f" * (n_characters - 1)
-    return " " * n_characters if n_characters < 2 else "\n" * n_characters
+    if n_characters < 2:
+        return " " * n_characters
+    indents = [len(line) - len(line.lstrip()) for line in after.text.split("\n")[1:] if line.strip()]
+    indent = min(indents, default=0)
+    return "\n" * (n_characters - indent) + " " * indent if indent < n_characters else "\n" * n_characters
 
 
 def is_entry(content: str) -> bool:

@@ -31,6 +31,21 @@ def test_text_that_two_chunks_share_is_cited_once() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Groups:\n\n   adm\n      reads logs\n\n   gdm\n      logs in\n\n   sudo\n      runs commands",
+        "Groups:\n\nadm\n   reads logs\n\ngdm\n   logs in\n\nsudo\n   runs commands",
+        "Groups:\n\n\n\ngdm",
+    ],
+)
+def test_a_passage_keeps_the_indentation_of_its_first_line(text: str) -> None:
+    place = text.index("gdm")
+    before = replace(chunk("Groups", text[:place].rstrip()), start=0, end=len(text[:place].rstrip()))
+    after = replace(chunk("Groups", text[place:]), ordinal=1, start=place, end=len(text))
+    assert read_passage(after, 1.0, {("Groups.md", 0): before}).text == text
+
+
+@pytest.mark.parametrize(
     ("paragraph", "is_below_term"),
     [
         ("-a, --all\nShow everything.", True),
