@@ -41,6 +41,7 @@ SELDOM_NEEDED = {
     ("engine.ingestion", "quipu.ingest.graph_import.documents"),
     ("server.mcp_endpoint", "quipu.server.mcp_tools"),
     ("settings.sources", "quipu.model.index_address"),
+    ("text.words", "snowballstemmer.russian_stemmer"),
     ("settings.tables", "quipu.prompts.catalog"),
     ("wiring", "quipu.providers.jieba"),
     ("wiring", "quipu.providers.minilm.embedder"),

@@ -11,9 +11,10 @@ import string
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
-from typing import NamedTuple, overload
+from threading import Lock
+from typing import NamedTuple, cast, overload
 
 from quipu.text.unicode import MARKS, UNSPACED, is_unspaced
 
@@ -50,6 +51,7 @@ LOWER, CAPITAL, ACRONYM = range(3)
 MIN_STEM = 3
 
 _CYRILLIC = re.compile("[а-я]")
+_STEMMER_LOCK = Lock()
 
 
 def _words(text: str) -> frozenset[str]:
@@ -88,15 +90,8 @@ _CHINESE_STOP_WORDS = _words(
 STOP_WORDS = _ENGLISH_STOP_WORDS | _RUSSIAN_STOP_WORDS | _CHINESE_STOP_WORDS
 
 
-def _endings(text: str) -> tuple[str, ...]:
-    return tuple(sorted(text.split(), key=lambda ending: (-len(ending), ending)))
-
-
-_ENGLISH_ENDINGS = _endings("ings ing edly ed ies ied es s y e ly er ers or ors ion ions ment ments al")
-_RUSSIAN_ENDINGS = _endings(
-    "ами ями иями ого его ому ему ыми ими ая яя ое ее ые ие ия ию ии ый ий ой ей ую юю ов ев ам ям ах ях ом ем им ым "
-    "ых их а я о е ы и у ю ь й ться тся лся лась лось лись ала али ало ал ила или ило ил ела ели ел ает ают яет яют ет "
-    "ут ют ит ат ят ть"
+_ENGLISH_ENDINGS = sorted(
+    _words("ings ing edly ed ies ied es s y e ly er ers or ors ion ions ment ments al"), key=len, reverse=True
 )
 
 
@@ -373,17 +368,26 @@ def content_terms_of(text: str) -> list[str]:
     return content_terms(split_words(text))
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=65_536)
 def stem(term: str) -> str:
-    """Return `term` without its longest known English or Russian ending; at least `MIN_STEM` characters remain.
+    """Return what the forms of a term have in common: by Snowball (M. F. Porter, 2001) in Russian, roughly in English.
 
-    The stem is rough on purpose: it only has to treat the forms of one word alike. Both sides of a comparison use it.
+    An English term loses its longest known ending; at least `MIN_STEM` characters remain.
     """
-    endings = _RUSSIAN_ENDINGS if _CYRILLIC.search(term) else _ENGLISH_ENDINGS
-    for ending in endings:
+    if _CYRILLIC.search(term):
+        with _STEMMER_LOCK:  # a stemmer keeps the word that it works on
+            return _russian_stemmer()(term)
+    for ending in _ENGLISH_ENDINGS:
         if len(term) - len(ending) >= MIN_STEM and term.endswith(ending):
             return term[: -len(ending)]
     return term
+
+
+@cache
+def _russian_stemmer() -> Callable[[str], str]:
+    from snowballstemmer.russian_stemmer import RussianStemmer
+
+    return cast("Callable[[str], str]", RussianStemmer().stemWord)
 
 
 def russian_stem(term: str) -> str:

@@ -165,10 +165,11 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     lambda _: None,  # schema 15 had options of commands in full text
     lambda _: None,  # schema 16 had identifiers in full text, and no marks of footnotes in words
     _add_questions,
-    lambda _: None,  # schema 18 has the names of passages and their links as keys of full text (_TERMS_SCHEMA)
+    lambda _: None,  # schema 18 has the names of passages and their links as keys of full text
+    lambda _: None,  # schema 19 has Russian words of full text by other stems (_TERMS_SCHEMA)
 )
 SCHEMA = 1 + len(MIGRATIONS)
-_TERMS_SCHEMA = 18  # the first schema with the present terms of full text; those of an older one are made again
+_TERMS_SCHEMA = 19  # the first schema with the present terms of full text; those of an older one are made again
 
 
 def explain_failed_migration(connection: Connection, error: Unavailable) -> None:
