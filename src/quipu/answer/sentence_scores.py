@@ -68,6 +68,7 @@ class ScoreWeights:
     prose: float = 0.3  # the whole quote is text, not a list of names or links
     code: float = 0.2  # a second quote with code, for a how-to whose first one has none
     changes: float = 0.7  # of the score of a sentence in release notes, unless changes are asked for
+    unnamed: float = 0.7  # of the score in a passage without any word of the question that names a document
     record: float = 6.0  # times the margin of the record that the sentence is in, by which its question is the nearest
     bridge: float = 0.3  # the passage is about something that the first quote names and the question does not
 
@@ -77,10 +78,7 @@ WEIGHTS = ScoreWeights()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredSentence:
-    """Characters [start, end) of the passage at `place`, the index of the block that holds them, and the score.
-
-    `share` is the part of the score that words give.
-    """
+    """Characters [start, end) of the block with this index in the passage at `place`; words gave `share` of `score`."""
 
     place: int
     block: int
@@ -253,6 +251,10 @@ def score_sentences(
     texts = [_MatchedText(passage, finder, trust_in(passage, part.words, weights)) for passage in passages]
     if not finder.terms:
         return []
+    names = frozenset[str]().union(*(text.title for text in texts))
+    for text in texts:
+        if names and not any(map(names.intersection, (text.title, *text.terms_of_block))):
+            text.trust *= weights.unnamed
     scorer = _Scorer(part, kind, finder, weights)
     bounds = [
         (scorer.block_bound(text, index), place, index)
@@ -311,21 +313,21 @@ class _Scorer:
         credit_by_term = self._credits(text, index) | dict.fromkeys(text.terms_of_block[index], 1.0)
         share, block = self._sum(credit_by_term), text.blocks[index]
         is_definition = self._definition.strength(text.text[block.start : block.end], text.about)
-        rank = self._weights.rank * text.passage.score + self._record(text, index)
-        return (share + rank + self._weights.definition * share * is_definition) * text.trust
+        return (share + self._rank(text, index) + self._weights.definition * share * is_definition) * text.trust
 
     def sentences(self, text: _MatchedText, place: int, index: int) -> Iterator[ScoredSentence]:
         """Yield the sentences of a block with their scores."""
         credit_by_term = self._credits(text, index)
-        rank = self._weights.rank * text.passage.score + self._record(text, index)
+        rank = self._rank(text, index)
         for start, end in sentence_bounds(text.text, text.blocks[index]):
             if text.passage.first <= start < text.passage.last:
                 share = self._sum(credit_by_term | dict.fromkeys(text.between(start, end), 1.0))
                 score = (share + rank + self._form(text, index, start, end) * share) * text.trust
                 yield ScoredSentence(place=place, block=index, start=start, end=end, score=score, share=share)
 
-    def _record(self, text: _MatchedText, index: int) -> float:
-        return self._weights.record * text.passage.record_margin(text.blocks[index].start)
+    def _rank(self, text: _MatchedText, index: int) -> float:
+        record_margin = text.passage.record_margin(text.blocks[index].start)
+        return self._weights.rank * text.passage.score + self._weights.record * record_margin
 
     def _sum(self, credit_by_term: Mapping[str, float]) -> float:
         return sum(self._share_by_term[term] * min(1.0, credit) for term, credit in sorted(credit_by_term.items()))

@@ -376,6 +376,18 @@ def test_long_code_is_cut() -> None:
     assert 700 < len(quotes[0].text) <= 1_100
 
 
+def test_a_passage_without_the_name_of_the_document_that_is_asked_about_is_quoted_last() -> None:
+    text = "Drop old backups and get the space of the disk back. Nobody has to wait for it in the evening."
+    others = [
+        passage_text(text, title="Dnsmasq"),
+        passage_text(f"Restic can drop old backups. {FILLER}", title="Restic"),
+    ]
+    quotes = _quotes("How do I drop old restic backups?", *others)
+    assert [quote.passage.chunk.title for quote in quotes] == ["Restic", "Dnsmasq"]
+    quotes = _quotes("How do I drop old backups and get space?", *others)
+    assert [quote.passage.chunk.title for quote in quotes] == ["Dnsmasq", "Restic"]
+
+
 def test_what_a_line_announces_follows_it_across_a_rule() -> None:
     code = "\n".join(f"$ fasten --rope {n} --tight --knots {n} --wet" for n in range(12))
     notes = f"Tie the salt on a camel with this command:\n\n------------\n\n{code}\n\n------------\n\n{FILLER}"
