@@ -24,7 +24,7 @@ _ASCIIDOC_BLOCK = (
 )
 _ASCIIDOC_MARKUP = rf"{_ASCIIDOC_BLOCK}|^\+$|^={{1,5}} \w[^=\n]{{0,100}}$"
 _MARKDOWN_BLOCK = r"\[[^\]\n]{1,200}\]\(https?://[^\s()]{1,500}\)"
-_MARKDOWN_MARKUP = rf"{_MARKDOWN_BLOCK}|^```|^#{1, 6} \w"
+_MARKDOWN_MARKUP = rf"{_MARKDOWN_BLOCK}|^```|^#{{1,6}} \w"
 _LANGUAGES = (
     (_RST_BLOCK, _RST_MARKUP, RstParser),
     (_ASCIIDOC_BLOCK, _ASCIIDOC_MARKUP, AsciiDocParser),
@@ -41,7 +41,7 @@ _CHAPTER = re.compile(
 )
 _NUMBERED = re.compile(r"\(?((?:\d{1,3}\.){0,5}\d{1,3}|[IVXL]{1,6})(?:[.)] *|(?<=\.\d) +|(?<=\.\d\d) +)[^\W\d_a-zа-яё]")
 _QUESTION_MARK = re.compile(r"^\s*(?:Q|Question|В|Вопрос|问|問)\s*(?:[:：]|\d{1,3}[:：.])\s*", re.IGNORECASE)
-_CAPITALS = re.compile(r"[^\W\d_][^=_{}<>\[\]$|]{2,58}[^=_{}<>$|\s.,;:!?]")  # that are letters
+_CAPITALS = re.compile(r"[^\W\d_][^=_{}<>\[\]$|]{2,58}[^=_{}<>$|\s.,;:!?]")  # whose letters are capitals
 _COLUMNS = re.compile(r"\S(?:  +|\t|\|)\S")  # of a table
 _NO_TITLE = re.compile(r"[.,;:。，；：]$|(?: ?\.){4}")
 

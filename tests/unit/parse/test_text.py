@@ -118,6 +118,8 @@ def test_the_text_below_a_heading_is_a_paragraph_of_its_own() -> None:
 
 
 def test_markdown_in_a_text_file_is_read_as_such() -> None:
-    document = read("# Guide\n\nSee [the manual](https://example.org/manual).\n\n## Install\n\n```\nmake\n```\n")
+    document = read("# Guide\n\nSee [the manual](https://example.org/manual).\n\n## Install\n\nRun `make`.\n")
     assert document.title == "Guide"
-    assert [block.kind for block in document.blocks] == ["heading", "paragraph", "heading", "code"]
+    assert [block.kind for block in document.blocks] == ["heading", "paragraph", "heading", "paragraph"]
+    document = read("See [the manual](https://example.org/manual).\n\n```\nmake\n```\n")
+    assert [block.kind for block in document.blocks] == ["paragraph", "code"]
