@@ -8,7 +8,6 @@ and each in another form that pymorphy3 gives. No language model, no embedder bu
 """
 
 import argparse
-import json
 import os
 import random
 import re
@@ -65,7 +64,7 @@ def questions(kb: sync.BlockingQuipu) -> Iterator[Question]:
             )
 
 
-def found(kb: sync.BlockingQuipu, texts: Sequence[str], beginnings: Sequence[str], strategy: str) -> str:
+def shares_found(kb: sync.BlockingQuipu, texts: Sequence[str], beginnings: Sequence[str], strategy: str) -> str:
     """Return how many percent of the sentences the first passage holds, and the first five."""
     places = []
     for text, beginning in zip(texts, beginnings, strict=True):
@@ -88,11 +87,11 @@ def main() -> int:
         kb.add(folder, root=folder)
         asked = list(questions(kb))
         beginnings = [question.beginning for question in asked]
-        print(json.dumps({"questions": len(asked)}))
+        print(f"{len(asked)} questions: percent in the first passage, and in the first five")
         for strategy in ("lexical", "weave"):
             for form in ("exact", "inflected"):
                 texts = [getattr(question, form) for question in asked]
-                print(f"{strategy:8} {form:10} {found(kb, texts, beginnings, strategy)}", flush=True)
+                print(f"{strategy:8} {form:10} {shares_found(kb, texts, beginnings, strategy)}", flush=True)
     return 0
 
 

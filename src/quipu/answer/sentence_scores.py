@@ -78,14 +78,14 @@ WEIGHTS = ScoreWeights()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredSentence:
-    """Characters [start, end) of the block with this index in the passage at `place`; words gave `share` of `score`."""
+    """Characters [start, end) of the passage at `place`, the index of the block that holds them, and the score."""
 
     place: int
     block: int
     start: int
     end: int
     score: float
-    share: float
+    share: float  # the part of the score that words give
 
 
 class WordFinder:
@@ -251,9 +251,9 @@ def score_sentences(
     texts = [_MatchedText(passage, finder, trust_in(passage, part.words, weights)) for passage in passages]
     if not finder.terms:
         return []
-    names = frozenset[str]().union(*(text.title for text in texts))
+    title_words = frozenset[str]().union(*(text.title for text in texts))
     for text in texts:
-        if names and not any(map(names.intersection, (text.title, *text.terms_of_block))):
+        if title_words and not any(map(title_words.intersection, (text.title, *text.terms_of_block))):
             text.trust *= weights.unnamed
     scorer = _Scorer(part, kind, finder, weights)
     bounds = [

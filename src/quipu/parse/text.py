@@ -41,7 +41,7 @@ _CHAPTER = re.compile(
 )
 _NUMBERED = re.compile(r"\(?((?:\d{1,3}\.){0,5}\d{1,3}|[IVXL]{1,6})(?:[.)] *|(?<=\.\d) +|(?<=\.\d\d) +)[^\W\d_a-zа-яё]")
 _QUESTION_MARK = re.compile(r"^\s*(?:Q|Question|В|Вопрос|问|問)\s*(?:[:：]|\d{1,3}[:：.])\s*", re.IGNORECASE)
-_CAPITALS = re.compile(r"[^\W\d_][^=_{}<>\[\]$|]{2,58}[^=_{}<>$|\s.,;:!?]")  # whose letters are capitals
+_CAPITAL_LINE = re.compile(r"[^\W\d_][^=_{}<>\[\]$|]{2,58}[^=_{}<>$|\s.,;:!?]")  # if no letter in it is small
 _COLUMNS = re.compile(r"\S(?:  +|\t|\|)\S")  # of a table
 _NO_TITLE = re.compile(r"[.,;:。，；：]$|(?: ?\.){4}")
 
@@ -84,7 +84,7 @@ def _blocks(text: str) -> Iterator[Block]:
     for (start, end), (below_start, below_end) in pairwise([*spans, (len(text), len(text))]):
         paragraph, below = text[start:end], text[below_start:below_end]
         lines = paragraph.split("\n", _MAX_HEADING_LINES)
-        heading = _underlined_heading(lines, underlines) or _standing_heading(above, lines, below)
+        heading = _underlined_heading(lines, underlines) or _lone_heading(above, lines, below)
         n_characters = 0
         if heading:
             level, title, n_lines = heading
@@ -112,7 +112,7 @@ def _underlined_heading(lines: Sequence[str], underlines: list[str]) -> tuple[in
     return 1 + underlines.index(style), title, 3 if has_overline else 2
 
 
-def _standing_heading(above: str, lines: Sequence[str], below: str) -> tuple[int, str, int] | None:
+def _lone_heading(above: str, lines: Sequence[str], below: str) -> tuple[int, str, int] | None:
     """Return the level, the text and the number of lines of a heading that stands alone, or above indented lines.
 
     It is in capitals, of a chapter, numbered, or a question. `above` and `below` are the paragraphs around its own.
@@ -120,7 +120,7 @@ def _standing_heading(above: str, lines: Sequence[str], below: str) -> tuple[int
     first = lines[0].strip()
     is_alone = len(lines) == 1 and bool(below)
     is_above_text = is_alone or (len(lines) > 1 and _indent(lines[1]) > 1)
-    if is_above_text and _is_title(first) and first.isupper() and _CAPITALS.fullmatch(lines[0]):
+    if is_above_text and _is_title(first) and first.isupper() and _CAPITAL_LINE.fullmatch(lines[0]):
         return _CHAPTER_LEVEL + 1, first, 1
     if not below or len(lines) > _MAX_HEADING_LINES:
         return None
