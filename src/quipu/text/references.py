@@ -7,13 +7,14 @@ link in Markdown. A phrase consists of the content terms of a name, so that othe
 
 import posixpath
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 from quipu.model.ids import digest
 from quipu.text.unicode import is_unspaced
-from quipu.text.words import content_terms_of
+from quipu.text.words import Words, content_terms, content_terms_of
 
 MAX_PHRASE_TERMS = 5
 _MAX_NAME_CHARS = 60  # of a line that is a heading only by standing alone
@@ -66,8 +67,9 @@ def reference_keys(text: str, document_id: str, title: str, *, is_first: bool) -
     return list(dict.fromkeys([*(NAMED + name for name in (*names, *_numbers(text)) if name), *linked, *begins]))
 
 
-def references_in(text: str, document_id: str) -> References:
-    """Return what a passage refers to: by its phrases of at most `MAX_PHRASE_TERMS` content terms, and by links.
+def references_in(text: str, words: Words, document_id: str) -> References:
+    """Return what a passage with these words refers to: by its phrases of at most `MAX_PHRASE_TERMS` content terms, and
+    by links.
 
     A number ("Table 2") means a passage of the same document. The passages that link to this document are among them.
     """
@@ -78,8 +80,9 @@ def references_in(text: str, document_id: str) -> References:
             keys_in_document.add((NAMED + section, target))
         else:
             keys.add(document_key(BEGINS, target))
-    for clause in _CLAUSE_END.split(text):
-        terms = content_terms_of(clause)
+    clause_ends = [bisect_left(words.starts, end.start()) for end in _CLAUSE_END.finditer(text)]
+    for begin, end in pairwise([0, *clause_ends, len(words)]):
+        terms = content_terms(words[begin:end])
         for start, first in enumerate(terms):
             phrase = NAMED + first
             keys.add(phrase)

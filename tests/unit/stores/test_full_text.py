@@ -8,11 +8,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 
 from quipu.stores.relational import schema as s
 from quipu.stores.relational import segments
-from quipu.stores.relational.full_text import search
+from quipu.stores.relational.full_text import chunks_with_terms, search
 from quipu.stores.relational.segments import SegmentWriter
 from quipu.stores.relational.snapshot import Snapshot, SnapshotCache
 from quipu.stores.relational.sql import blocks
@@ -112,4 +112,34 @@ def test_nothing_is_asked_for_and_nothing_is_found(connection: Connection, tmp_p
     with backend.writing() as empty:
         s.metadata.create_all(empty)
         assert search(_snapshot(empty), ["w1"], 10) == []
+    backend.close()
+
+
+def test_names_that_no_chunk_has_are_looked_up_only_until_all_names_are_known(tmp_path: Path) -> None:
+    backend = SqliteBackend(tmp_path / "index.sqlite", busy_timeout_s=5.0)
+    looked_up: list[int] = []
+    with backend.writing() as connection:
+        s.metadata.create_all(connection)
+        writer = SegmentWriter(connection)
+        for rid in range(1, 101):
+            writer.add(rid, ["w1"], [f"=name {rid % 50}", "/link"])
+        writer.finish()
+        terms = ["w1", "/link", "=name 7", "=name 8", *(f"=phrase {n}" for n in range(1_000))]
+        snapshot = _snapshot(connection)
+
+        @event.listens_for(connection, "before_cursor_execute")
+        def note(_: Any, cursor: Any, statement: str, parameters: Any, *others: Any) -> None:
+            looked_up.append(str(parameters).count("=phrase"))
+
+        first = chunks_with_terms(snapshot, terms, 100)
+        assert first == {
+            "w1": dict.fromkeys(range(1, 101), 1),
+            "/link": dict.fromkeys(range(1, 101), 0),
+            "=name 7": {7: 0, 57: 0},
+            "=name 8": {8: 0, 58: 0},
+        }
+        assert sum(looked_up) == 1_000
+        assert chunks_with_terms(snapshot, terms, 100) == first
+        assert chunks_with_terms(snapshot, ["=phrase 1", "=name 9"], 100) == {"=name 9": {9: 0, 59: 0}}
+        assert sum(looked_up) == 1_000
     backend.close()

@@ -11,6 +11,7 @@ from quipu.text.references import (
     references_in,
     words_of,
 )
+from quipu.text.words import split_words
 
 PAGE = """# 4.2 Timeouts
 
@@ -66,7 +67,7 @@ def test_a_text_without_a_name_has_no_key(text: str) -> None:
 
 
 def test_links_lead_to_documents_and_their_sections_beside_this_one() -> None:
-    references = references_in(PAGE, "docs/a.md")
+    references = references_in(PAGE, split_words(PAGE), "docs/a.md")
     assert references.keys_in_document == {("=dns lookup", "docs/net.md"), ("=table 2", "docs/a.md")}
     assert document_key(BEGINS, "index.md") in references.keys
     assert document_key(BEGINS, "https://example.org/a.md") not in references.keys
@@ -87,11 +88,12 @@ def test_links_lead_to_documents_and_their_sections_beside_this_one() -> None:
     ],
 )
 def test_a_number_means_this_document(text: str, key: str) -> None:
-    assert (key, "docs/a.md") in references_in(text, "docs/a.md").keys_in_document
+    assert (key, "docs/a.md") in references_in(text, split_words(text), "docs/a.md").keys_in_document
 
 
 def test_phrases_refer_in_other_forms_and_never_across_sentences() -> None:
-    references = references_in("It sets the maximum retries. Latency grows.", "a").keys
+    text = "It sets the maximum retries. Latency grows."
+    references = references_in(text, split_words(text), "a").keys
     assert "=maximum retr" in references
     assert not any("retr latenc" in key for key in references)
     assert max(key.count(" ") for key in references) < MAX_PHRASE_TERMS
@@ -101,7 +103,8 @@ def test_a_key_holds_no_character_that_a_database_refuses() -> None:
     keys = _keys("# One\0two\n[a](b\0c.md#d\0e) and [f](" + 500 * "g" + ")", "T\0", is_first=True)
     assert keys
     assert not any("\0" in key for key in keys)
-    references = references_in("[a](b\0c.md#d\0e)", "x\0y")
+    text = "[a](b\0c.md#d\0e)"
+    references = references_in(text, split_words(text), "x\0y")
     assert not any("\0" in key for key in (*references.keys, *(key for key, _ in references.keys_in_document)))
 
 

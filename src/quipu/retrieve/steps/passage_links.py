@@ -145,10 +145,12 @@ def _references(question_terms: Sequence[str], chunk: Chunk) -> References:
     A pair of characters of an unspaced script is no word: passages share many by chance.
     """
     text = densest_part(chunk.text, question_terms, MAX_CHARS_READ)
-    references = references_in(text, chunk.document_id)
-    terms = {*index_terms(split_words(text), text)} - STOP_WORDS
-    words = (term for term in terms if not (term.isdigit() or term.startswith(":") or is_unspaced(term[0])))
-    references.keys.update(words)
+    words = split_words(text)
+    references = references_in(text, words, chunk.document_id)
+    terms = {*index_terms(words, text)} - STOP_WORDS
+    references.keys.update(
+        term for term in terms if not (term.isdigit() or term.startswith(":") or is_unspaced(term[0]))
+    )
     return references
 
 

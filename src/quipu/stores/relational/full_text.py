@@ -6,7 +6,8 @@ It is summed in the order of the question's terms, in float64. So equal indexes 
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from sqlalchemy import Connection, bindparam, case, func, select
 from quipu.stores.relational.filters import allowed_chunks, find_sorted
 from quipu.stores.relational.postings import (
     KEY,
+    MAX_TERM,
     ROWS,
     SLOT_BYTES,
     Postings,
@@ -27,7 +29,7 @@ from quipu.stores.relational.postings import (
 )
 from quipu.stores.relational.snapshot import Snapshot, cached_arrays
 from quipu.stores.relational.sql import ByValues, Ints, blocks, driver_rows
-from quipu.text.references import REFERENCE_MARKS
+from quipu.text.references import NAMED, REFERENCE_MARKS
 from quipu.text.words import is_one_character
 
 Floats = npt.NDArray[np.float64]
@@ -37,6 +39,7 @@ LEAST_IDF = 1e-6  # of a term in more than half of all chunks: a shared word is 
 _DECIMALS = 6
 _PHRASES_AT_ONCE = 128
 _AFTER_ALL = "\U0010ffff"
+_NAMES_OF_CHUNK = 4  # on the average of 317 files
 
 _g, _p = segment.c, posting.c
 _every = select(_g.rid)
@@ -48,6 +51,7 @@ _LISTS_FROM = select(_p.term, _p.slots, _p.counts, _p.segment).where(
     _p.segment.in_(_every), _p.term >= bindparam("first"), _p.term < bindparam("end")
 )
 _is_short = func.length(_p.slots) <= bindparam("n_bytes")
+_ALL_NAMES = select(_p.term).where(_p.segment.in_(_every), _p.term >= KEY + NAMED, _p.term < KEY + NAMED + _AFTER_ALL)
 _SHORT_LISTS = ByValues(
     select(_p.term, *(case((_is_short, part)) for part in (_p.slots, _p.counts)), _p.segment).where(
         _p.segment.in_(_every)
@@ -109,7 +113,8 @@ def chunks_with_terms(snapshot: Snapshot, terms: Sequence[str], max_chunks: int)
 
     A term that is in no chunk, or in more than `max_chunks` of the whole index, is left out.
     """
-    term_by_key = {index_key(key_of(term) if term.startswith(REFERENCE_MARKS) else term): term for term in terms}
+    known = _without_unknown_names(snapshot, terms)
+    term_by_key = {index_key(key_of(term) if term.startswith(REFERENCE_MARKS) else term): term for term in known}
     n_bytes = max_chunks * SLOT_BYTES
     rows = _SHORT_LISTS.tuples(snapshot.connection, sorted(term_by_key), n_bytes=n_bytes)
     n_bytes_by_key = Counter[str]()
@@ -135,6 +140,32 @@ def chunks_with_terms(snapshot: Snapshot, terms: Sequence[str], max_chunks: int)
 def key_of(name: str) -> str:
     """Return the key of full text with this name: of a capitalised term, or of a reference."""
     return KEY + name
+
+
+def _without_unknown_names(snapshot: Snapshot, terms: Sequence[str]) -> Sequence[str]:
+    """Return the terms without most of those that are names of no passage: of a thousand phrases, few are names.
+
+    The hashes of all names are cached once look-ups have cost as much as reading them.
+    """
+    names = [term for term in terms if term.startswith(NAMED) and len(term) < MAX_TERM]
+    cache = snapshot.cache.unfiltered
+    segments, _, chunks, _ = _slots_of_all_chunks(snapshot)
+    (n_lookups,) = cache.get("name look-ups", (np.zeros(1, dtype=np.int64),))
+    cache["name look-ups"] = (n_lookups + len(names) * len(segments),)
+    if int(n_lookups[0]) < _NAMES_OF_CHUNK * len(chunks):
+        return terms
+
+    def read() -> tuple[Ints]:
+        keys = driver_rows(snapshot.connection.execute(_ALL_NAMES))
+        return (np.unique(_hashes(key.removeprefix(KEY) for (key,) in keys)),)
+
+    (hashes,) = cached_arrays(cache, "names", read)
+    unknown = set(compress(names, (~find_sorted(hashes, _hashes(names))[1]).tolist()))
+    return [term for term in terms if term not in unknown]
+
+
+def _hashes(names: Iterable[str]) -> Ints:
+    return np.fromiter(map(hash, names), dtype=np.int64)
 
 
 def _slots_of_all_chunks(snapshot: Snapshot) -> tuple[Ints, ...]:
