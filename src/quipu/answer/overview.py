@@ -6,7 +6,7 @@ Nothing is made beforehand and nothing is written: it consists of quotes, headin
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from quipu.answer.passage_text import PassageText, Span, read_passage, sentence_bounds
@@ -49,13 +49,16 @@ def overview_parts(sources: QuoteSources) -> list[OverviewPart]:
 
 def _document_parts(sources: QuoteSources) -> Iterator[OverviewPart]:
     """Yield title and beginning, sections, names, and central sentences in the order of the document."""
-    passages = [read_passage(chunk, 1.0, {}) for chunk in sources.document]
+    passages = [read_passage(chunk, 1.0, {}).below(sources.section) for chunk in sources.document]
     beginning = next((quote for passage in passages[:3] if (quote := _beginning(passage, MAX_BEGINNING))), None)
+    if sources.section and not beginning:
+        beginning = _first_block(passages[0])
     title = sources.document[0].title
+    label = f"{title} › {sources.section}" if sources.section not in ("", title) else title
     headings = {heading.casefold() for passage in passages for heading in passage.chunk.headings} | {title.casefold()}
     names = [name for name in sources.names if name.casefold() not in headings]
-    yield OverviewPart(label=title, quote=beginning)
-    if sections := _section_names(passages, title):
+    yield OverviewPart(label=label, quote=beginning)
+    if sections := _section_names(passages, {title, sources.section}):
         yield OverviewPart(label=f"Sections: {sections}")
     if names:
         yield OverviewPart(label=f"Named most: {', '.join(names)}")
@@ -87,6 +90,13 @@ def _beginning(passage: PassageText, n_chars: int) -> Quote | None:
     return None
 
 
+def _first_block(passage: PassageText) -> Quote | None:
+    """Return the first block below a heading, which may be a list, code or a table; None where there is none."""
+    blocks = [block for block in passage.blocks if block.kind not in (BlockKind.HEADING, BlockKind.NOISE)]
+    spans = [(block.start, min(block.end, block.start + MAX_BEGINNING)) for block in blocks[:1]]
+    return _quote(passage, spans[0]) if spans else None
+
+
 def _cut(text: str, start: int, n_chars: int) -> int:
     space = text.rfind(" ", start + n_chars // 2, start + n_chars)
     return space if space > 0 else start + n_chars
@@ -102,21 +112,20 @@ def _is_unspaced(content: str) -> bool:
     return not content.isascii() and sum("\u3040" <= character <= "\u9fff" for character in content) * 2 > len(content)
 
 
-def _section_names(passages: Sequence[PassageText], title: str) -> str:
+def _section_names(passages: Sequence[PassageText], known: Collection[str]) -> str:
     """Return the headings of the highest levels, as many levels as fit; a selection where the highest alone is long.
 
-    Lines of the text that look like headings are the lowest level.
+    Lines of the text that look like headings are the lowest level. `known` ones are left out, with those above them.
     """
     paths: list[tuple[str, ...]] = []
     for passage in passages:
         headings = passage.chunk.headings
-        lines = [block for block in passage.blocks if block.kind is BlockKind.HEADING]
-        names_of_lines = [passage.text[line.start : line.end].split("\n")[0].strip("# =\n") for line in lines]
-        paths += [headings, *((*headings, name) for name in names_of_lines)]
+        headings = headings[max((index + 1 for index, name in enumerate(headings) if name in known), default=0) :]
+        paths += [headings, *((*headings, name) for _, name in passage.headings())]
     names: list[str] = []
     for depth in range(1, max(map(len, paths), default=0) + 1):
         above = dict.fromkeys(name for path in paths for name in path[:depth])
-        deeper = [name for name in above if name and name != title and name[0] not in "[_" and not is_licence(name)]
+        deeper = [name for name in above if name and name not in known and name[0] not in "[_" and not is_licence(name)]
         length = sum(len(name) + 3 for name in deeper)
         if names and length > MAX_SECTIONS:
             break

@@ -6,7 +6,7 @@ before and end in the chunk after. Every character still has its place in the do
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -76,6 +76,25 @@ class PassageText:
     def name(self) -> str:
         """The words in the id of its document, a path without its suffix."""
         return re.sub(r"[/_.-]+", " ", self.chunk.document_id.rsplit(".", 1)[0])
+
+    def headings(self) -> list[tuple[int, str]]:
+        """Return the index of each block that is a heading, and what it says."""
+        headings = [(index, block) for index, block in enumerate(self.blocks) if block.kind is BlockKind.HEADING]
+        return [(index, self.text[block.start : block.end].split("\n")[0].strip("# =")) for index, block in headings]
+
+    def below(self, heading: str) -> "PassageText":
+        """Return the passage with just the blocks of the section of a heading; with all if it has no such heading."""
+        headings = self.headings()
+        begin = next((index for index, name in headings if name == heading), None)
+        if begin is None:
+            return self
+        n_marks = self._n_marks(begin)
+        end = next((index for index, _ in headings if index > begin and self._n_marks(index) <= n_marks), None)
+        return replace(self, blocks=self.blocks[begin:end])
+
+    def _n_marks(self, index: int) -> int:
+        line = self.text[self.blocks[index].start : self.blocks[index].end].lstrip()
+        return len(line) - len(line.lstrip("#="))
 
     def record_margin(self, place: int) -> float:
         """Return the margin of `record` if the block at a character is part of it, else 0."""

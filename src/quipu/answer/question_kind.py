@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from quipu.text.questions import AnswerType, asks_for_overview, expected_answer_type
+from quipu.text.references import NUMBERED_SECTION, SectionNumber, section_number
 from quipu.text.unicode import is_unspaced
 from quipu.text.words import content_terms_of
 
@@ -44,12 +45,15 @@ class QuestionPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysedQuestion:
-    """A question with its kind and its parts: one, or one for each side or clause. `topic` is that of an overview."""
+    """A question with its kind and its parts: one, or one for each side or clause.
+
+    `section` is the number of the section that an overview is about, if it names one.
+    """
 
     text: str
     kind: QuestionKind
     parts: tuple[QuestionPart, ...]
-    topic: str = ""
+    section: SectionNumber | None = None
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
@@ -68,11 +72,13 @@ _SMALL_TALK = _any_of(
 )
 _OVERVIEW_WORDS = _any_of(
     r"\b(?:what|does|do|did|is|are|was|were|about|deal with|cover|discuss|talk about|treat)\b",
+    r"\b(?:happens|happened|goes on|covered|described|discussed|explained|told)\b",
+    r"\b(?:происходит|произошло|случилось|описан\w+|описыва\w+|рассказ\w+)\b",
     r"\b(?:please|give|write|show|me)\b",
     r"\b(?:summari[sz]e|summary|overview|outline|tl;?dr|main|central|key|major|themes?|topics?|ideas?|points?)\b",
-    r"\b(?:these|this|all|documents?|files?|texts?|collection|corpus|index|article|book|page|short|brief)\b",
-    r"\b(?:о|об|ч[её]м|эт[иоа]\w*|перескажи|обобщи|кратк\w+|содержани\w+|основн\w+|главн\w+|тем[ыа]|документ\w*|текст\w*|файл\w*)\b",
-    "主要|大概|大致|讲|介绍|什么|内容|总结|概括|概述|摘要|大意|主旨|主题|关于|这些|文档|文件|了|的",
+    r"\b(?:these|this|all|documents?|files?|texts?|collection|corpus|index|article|book|chapter|section|page|short|brief)\b",
+    r"\b(?:о|об|ч[её]м|эт[иоа]\w*|перескажи|обобщи|кратк\w+|содержани\w+|основн\w+|главн\w+|тем[ыа]|документ\w*|текст\w*|файл\w*|глав[аеуы]|раздел\w?)\b",
+    "主要|大概|大致|讲|介绍|什么|内容|总结|概括|概述|摘要|大意|主旨|主题|关于|这些|文档|文件|发生|描?写|了|的",
 )
 _COMPARISON = _any_of(
     r"\bdifferences? (?:between|of)\b|\bdiffer(?:s|ent)?\b|\bcompared? (?:to|with)\b|\bcompare\b|\bversus\b|\bvs\b",
@@ -183,8 +189,9 @@ def analyse_question(text: str) -> AnalysedQuestion:
     if _SMALL_TALK.fullmatch(re.sub(r"[,，!！.。]", "", question)):
         return AnalysedQuestion(text=text, kind=QuestionKind.SMALL_TALK, parts=())
     if asks_for_overview(question):
-        topic = _OVERVIEW_WORDS.sub(" ", question)
-        return AnalysedQuestion(text=text, kind=QuestionKind.OVERVIEW, parts=(_part(topic),), topic=topic)
+        topic = _OVERVIEW_WORDS.sub(" ", NUMBERED_SECTION.sub(" ", question))
+        section = section_number(question)
+        return AnalysedQuestion(text=text, kind=QuestionKind.OVERVIEW, parts=(_part(topic),), section=section)
     if sides := _sides(question):
         return AnalysedQuestion(text=text, kind=QuestionKind.COMPARISON, parts=sides)
     clauses = [clause for clause in _CLAUSE.split(question) if clause.strip()]

@@ -8,6 +8,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from posixpath import commonprefix
 
 from quipu.answer.passage_text import NearestQuestion, PassageText, Place, read_passage
@@ -20,6 +21,7 @@ from quipu.model.graph import Chunk, EntityMention
 from quipu.model.ids import sentence_place
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
+from quipu.text.references import number_of_heading, section_number
 from quipu.text.sentences import record_questions
 from quipu.text.words import content_terms_of
 
@@ -55,7 +57,8 @@ class QuoteSources:
 
     `ranked` are, for each part of the question, chunks with their share of the best one's score. `chunk_by_place`
     holds their neighbours, and every chunk of `whole_documents`. `document` are the chunks of the document an overview
-    is about, `names` the entities it mentions most; `groups` are those of all documents, where it is about all of them.
+    is about, or of its section under the heading `section`, `names` the entities it mentions most; `groups` are those
+    of all documents, where it is about all of them.
     `text_score` is the full-text score of the best passage over ln(2 + n) of the n chunks of the index: its rare words,
     whatever the index's size. `subject` is the one name of an entity in the question, "" where it has none or several.
     `nearest_question` is the question of a record that is nearest to it.
@@ -66,6 +69,7 @@ class QuoteSources:
     chunk_by_place: Mapping[Place, Chunk] = field(default_factory=dict)
     whole_documents: frozenset[str] = frozenset()
     document: tuple[Chunk, ...] = ()
+    section: str = ""
     names: tuple[str, ...] = ()
     groups: tuple[DocumentGroup, ...] = ()
     n_documents: int = 0
@@ -198,23 +202,32 @@ def _joined(
 async def _read_overview(
     question: AnalysedQuestion, passages: Sequence[tuple[Chunk, float]], view: ReadView
 ) -> QuoteSources:
-    """Read the document that the topic names or that the best passages belong to; without a topic, all documents."""
+    """Read the document that the topic names or that the best passages belong to; without a topic, all documents.
+
+    Of the document only a section is read if the topic names one.
+    """
     finder = WordFinder(question.parts[0])
     documents = [document for document in await view.documents() if document.n_chunks]
-    if finder.terms:
-        document_id = _document_of_topic(finder, documents[:MAX_DOCUMENTS], passages)
-        chunks = await view.chunks(document_id=document_id) if document_id else []
+    if finder.terms or question.section:
+        document_ids = _documents_of_topic(finder, documents[:MAX_DOCUMENTS], passages)
+        section, chunks = "", list[Chunk]()
+        for document_id in document_ids if question.section else document_ids[:1]:
+            section, chunks = _section_of_topic(question, finder, await view.chunks(document_id=document_id))
+            if chunks:
+                break
         sampled = chunks[:: max(1, len(chunks) // MAX_OVERVIEW_CHUNKS)][:MAX_OVERVIEW_CHUNKS]
         names = await _central_names([chunk.id for chunk in sampled], view)
-        return QuoteSources(question=question, document=tuple(sampled), names=names, n_documents=len(documents))
+        return QuoteSources(
+            question=question, document=tuple(sampled), section=section, names=names, n_documents=len(documents)
+        )
     groups = [await _read_group(name, members, view) for name, members in _grouped(documents)]
     return QuoteSources(question=question, groups=tuple(groups), n_documents=len(documents))
 
 
-def _document_of_topic(
+def _documents_of_topic(
     finder: WordFinder, documents: Sequence[Document], passages: Sequence[tuple[Chunk, float]]
-) -> str:
-    """Return the id of the document whose title fits a topic best, else of the best passages; "" for none.
+) -> list[str]:
+    """Return the id of the document whose title fits a topic best, else the ids of those of the passages, best first.
 
     A title fits as far as it holds the words of the topic, weighted by their IDF in the titles, since the name of a
     product may stand in all of them; or as far as the topic holds the words of the title.
@@ -225,7 +238,7 @@ def _document_of_topic(
     words = {document.id: finder.terms_in(f"{document.title} {document.id}") for document in documents}
     df = Counter(term for terms in words.values() for term in terms)
     weight_by_term = {term: math.log1p(len(words) / (1 + df[term])) for term in finder.terms}
-    total = math.fsum(weight_by_term.values())
+    total = math.fsum(weight_by_term.values()) or 1.0
     fits: list[tuple[float, float, str]] = []
     for document in documents:
         share = math.fsum(weight_by_term[term] for term in words[document.id]) / total
@@ -233,9 +246,43 @@ def _document_of_topic(
         covered = len(title.intersection(words[document.id])) / len(title) if len(title) > 1 else 0.0
         fits.append((round(max(share, covered), 6), score_by_id[document.id], document.id))
     fit, _, document_id = max(fits, default=(0.0, 0.0, ""))
-    if fit >= MIN_TITLE_SHARE or not passages:
-        return document_id if fit >= MIN_TITLE_SHARE else ""
-    return max(score_by_id, key=lambda key: (score_by_id[key], key))
+    if fit >= MIN_TITLE_SHARE:
+        return [document_id]
+    return sorted(score_by_id, key=lambda key: (score_by_id[key], key), reverse=True)
+
+
+def _section_of_topic(
+    question: AnalysedQuestion, finder: WordFinder, chunks: Sequence[Chunk]
+) -> tuple[str, list[Chunk]]:
+    """Return the heading of the section that a topic names, and its chunks; "" and all chunks if it names none.
+
+    It has the number that is asked for, or the words that the title lacks; a heading with all words of the topic is
+    about the whole document. Of several with the number, one that is called as in the question is it, then one that
+    begins with the number alone. If none has the number, no chunks are returned.
+    """
+    title, section = f"{chunks[0].title} {chunks[0].document_id}", question.section
+    topic = frozenset(finder.terms)
+    missing = topic - finder.terms_in(title)
+    if not section and missing in (topic, frozenset()):
+        return "", list(chunks)
+    above = [chunk.headings or (chunk.title,) for chunk in chunks]
+    within = [[name for _, name in read_passage(chunk, 1.0, {}).headings()] for chunk in chunks]
+    headings = list(dict.fromkeys(heading for paths in zip(above, within, strict=True) for heading in chain(*paths)))
+    if section:
+        numbers = {heading: number for heading in headings if (number := number_of_heading(heading))}
+        named = [heading for heading, number in numbers.items() if number.number == section.number]
+        named.sort(key=lambda heading: (numbers[heading].kind != section.kind, numbers[heading].kind != ""))
+    else:
+        named = [heading for heading in headings if missing <= finder.terms_in(heading) < topic]
+        named.sort(key=len)
+    if not named:
+        return "", list(chunks) if not section or section_number(title) == section else []
+    is_below = [named[0] in path for path in above]
+    begins = [
+        named[0] in lines and (follows or not any(is_below))
+        for lines, follows in zip(within, [*is_below[1:], False], strict=True)
+    ]
+    return named[0], [chunk for chunk, *is_part in zip(chunks, is_below, begins, strict=True) if any(is_part)]
 
 
 async def _central_names(chunk_ids: Sequence[str], view: ReadView) -> tuple[str, ...]:

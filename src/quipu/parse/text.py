@@ -13,6 +13,7 @@ from quipu.parse.builder import MAX_HEADING, HeadingPath, check_block_count, joi
 from quipu.parse.decode import decode, display_name
 from quipu.parse.markdown import MarkdownParser
 from quipu.parse.rst import RstParser
+from quipu.text.references import NUMBERED_SECTION
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*+\n)+")
 _MAX_TITLE = 100
@@ -35,7 +36,7 @@ _MIN_MARKUP = 3  # pieces in a file of that language
 _ADORNMENT = re.compile(r"([=~^*#+-])\1{2,}|==")
 _CHAPTER_LEVEL, _QUESTION_LEVEL = 20, 40  # underlined headings are above, numbered ones between
 _CHAPTER = re.compile(
-    r"(?:chapter|part|book|appendix|stave|act|глава|часть|том|приложение)\s+(?:\d{1,3}|[ivxlc]{1,7}|[a-zа-я])"
+    rf"(?:{NUMBERED_SECTION.pattern}|(?:chapter|part|book|appendix|stave|act|глава|часть|том|приложение)\s+[a-zа-я])"
     r"(?:[.:,—–-].*)?|第[\d零〇一二三四五六七八九十百]{1,6}[章回节節卷部篇].*|[ivxl]{1,6}\.?",
     re.IGNORECASE,
 )
@@ -120,11 +121,12 @@ def _lone_heading(above: str, lines: Sequence[str], below: str) -> tuple[int, st
     first = lines[0].strip()
     is_alone = len(lines) == 1 and bool(below)
     is_above_text = is_alone or (len(lines) > 1 and _indent(lines[1]) > 1)
-    if is_above_text and _is_title(first) and first.isupper() and _CAPITAL_LINE.fullmatch(lines[0]):
+    is_chapter = _is_title(first) and _CHAPTER.fullmatch(first) is not None
+    if is_above_text and _is_title(first) and first.isupper() and _CAPITAL_LINE.fullmatch(lines[0]) and not is_chapter:
         return _CHAPTER_LEVEL + 1, first, 1
     if not below or len(lines) > _MAX_HEADING_LINES:
         return None
-    if is_alone and _is_title(first) and _CHAPTER.fullmatch(first):
+    if is_alone and is_chapter:
         return _CHAPTER_LEVEL, first, 1
     title = join_lines(lines)
     depth = _numbered_depth(title)

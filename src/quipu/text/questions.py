@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+from quipu.text.references import NUMBERED_SECTION
 from quipu.text.words import stem
 
 
@@ -86,6 +87,11 @@ _OVERVIEW = _any_of(
     "(?:讲|说|介绍|谈|包括|包含)(?!.*(?:怎|如何)).*(?:有)?哪些(?:主要)?(?:内容|主题|章节|方面)$",
     "(?:主要|大概|大致)?(?:讲|说|介绍|谈)(?:述)?(?:了|的是|的)?(?:些)?什么(?:内容|故事)?$|总结|概括|概述|摘要|大意|主旨|主题|主要内容|关于什么",
 )
+_EVENTS = _any_of(  # "What happens in chapter two?"; the section is §
+    r"^what (?:happens|happened|goes on|is (?:covered|described|discussed|explained|told)) in (?:the )?§(?: of\b.*)?$",
+    r"^что (?:происходит|произошло|случилось|описано|описывается|рассказано|рассказывается) во? §(?: .*)?$",
+    "§[里中]?(?:都)?(?:发生了|写了|描写了)(?:些)?什么",
+)
 # What only means something as it is written: a quotation, a flag, an identifier, an error code.
 _LITERAL = re.compile(
     r"[\"“„«「『`](?P<quoted>[^\"“”„«»「」『』`]{3,100})[\"”“»」』`]"
@@ -148,8 +154,9 @@ _ANSWER_PATTERNS = {AnswerType.TIME: _TIME, AnswerType.NUMBER: _NUMBER}
 
 
 def asks_for_overview(question: str) -> bool:
-    """Return whether a question asks what a document or all documents are about."""
-    return bool(_OVERVIEW.search(_END.sub("", " ".join(question.split()))))
+    """Return whether a question asks what a document, a numbered section of one, or all documents are about."""
+    bare = _END.sub("", " ".join(question.split()))
+    return bool(_OVERVIEW.search(bare) or _EVENTS.search(NUMBERED_SECTION.sub("§", bare, count=1)))
 
 
 def is_licence(text: str) -> bool:

@@ -3,10 +3,13 @@
 A passage is named by its headings, the terms that it defines, the captions and rows of its tables, and, if it is the
 first of its document, by the title. Another one refers to it by the same phrase ("see Timeouts", "Table 2") or by a
 link in Markdown. A phrase consists of the content terms of a name, so that other forms of its words refer to it, too.
+
+The numbers of sections are also read as questions and headings write them ("stave two", "III", "第十二回").
 """
 
 import posixpath
 import re
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
@@ -43,6 +46,26 @@ _TERM = re.compile(
 )
 _LINK = re.compile(
     r"\]\(<?(?![a-z][a-z+.-]*:)([^)(\[\s#>]{0,200})(?:#([^)(\[\s>]{0,100}))?>?(?:\s+\"[^\"]{0,200}\")?\)"
+)
+_NUMBER_WORDS = (
+    *("one|first|перв", "two|second|втор", "three|third|трет", "four|fourth|четверт", "five|fifth|пят"),
+    *("six|sixth|шест", "seven|seventh|седьм", "eight|eighth|восьм", "nine|ninth|девят", "ten|tenth|десят"),
+    *("eleven|eleventh|одиннадцат", "twelve|twelfth|двенадцат"),
+)
+_NUMBER_BY_WORD = {word: str(n) for n, words in enumerate(_NUMBER_WORDS, 1) for word in words.split("|")}
+_ROMAN = r"(?=[clxvi])c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})"
+_ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_ROMAN_HEADING = re.compile(rf"({_ROMAN})(?:[.)]\s|[.)]?\s*$)", re.IGNORECASE)
+_WORDS = "|".join(_NUMBER_BY_WORD).replace("четверт", "четв[её]рт")
+_NUMBER = rf"\d{{1,3}}(?:\.\d{{1,3}}){{0,4}}|{_ROMAN}|(?:{_WORDS})[а-я]{{0,4}}"
+_KIND = (
+    r"chapter|section|part|stave|act|book|canto|scene|appendix|volume|(?:глав|раздел|част|акт|книг|том|приложени)\w*"
+)
+NUMBERED_SECTION = re.compile(
+    rf"(?<!\w)(?P<kind>{_KIND})\s+(?P<number>{_NUMBER})(?!\w)"
+    rf"|(?<!\w)(?P<number_before>{_NUMBER})(?:st|nd|rd|th|-?[а-я]{{1,3}})?\s+(?P<kind_after>{_KIND})(?!\w)"
+    r"|第(?P<number_han>[\d零〇一二三四五六七八九十百]{1,6})(?P<kind_han>[章回节節卷部篇])",
+    re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(r"[.!?;:。！？；：]\s|[。！？；]|\n\s*\n")
 _END_MARKS = tuple(".!?:;,。！？：；，…")
@@ -90,6 +113,48 @@ def references_in(text: str, words: Words, document_id: str) -> References:
                 phrase += f" {term}"
                 keys.add(phrase)
     return References(keys, keys_in_document)
+
+
+class SectionNumber(NamedTuple):
+    """The number of a section in digits ("2", "4.1"), and the beginning of what it is called ("cha"), or ""."""
+
+    kind: str
+    number: str
+
+
+def section_number(text: str) -> SectionNumber | None:
+    """Return the number of the first section that a text names: "chapter two", "III глава", "第十二回"."""
+    match = NUMBERED_SECTION.search(text)
+    if not match:
+        return None
+    kind = match["kind"] or match["kind_after"] or match["kind_han"]
+    number = match["number"] or match["number_before"] or match["number_han"]
+    return SectionNumber(kind.casefold()[:3], _in_digits(number))
+
+
+def number_of_heading(heading: str) -> SectionNumber | None:
+    """Return the number that a heading begins with: of a section, or a bare one ("3.1 Limits", "IV")."""
+    bare = heading.lstrip("#*_= ")
+    if NUMBERED_SECTION.match(bare):
+        return section_number(bare)
+    match = _SECTION_NUMBER.match(bare) or _ROMAN_HEADING.match(bare)
+    return SectionNumber("", _in_digits(match[1])) if match else None
+
+
+def _in_digits(written: str) -> str:
+    """Return a number in digits: "4" for "IV", "fourth", "четвёртая" and "四"."""
+    number = unicodedata.normalize("NFKC", written).casefold().replace("ё", "е")
+    if number[0].isdigit():
+        return number
+    if word := next((word for word in _NUMBER_BY_WORD if number.startswith(word)), ""):
+        return _NUMBER_BY_WORD[word]
+    total, digit = 0, 0
+    if number.isascii():
+        values = [_ROMAN_VALUES[letter] for letter in number]
+        return str(sum(-value if value < following else value for value, following in pairwise([*values, 0])))
+    for value in map(int, map(unicodedata.numeric, number)):
+        total, digit = (total + max(digit, 1) * value, 0) if value >= 10 else (total, value)
+    return str(total + digit)
 
 
 def document_key(mark: str, document_id: str) -> str:

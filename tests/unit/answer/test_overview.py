@@ -1,5 +1,7 @@
 """Tests of overviews: what a document, or all documents, are about."""
 
+import pytest
+
 from quipu.answer import read_answer_input
 from quipu.answer.overview import OverviewPart, overview_parts
 from quipu.model.evidence import Evidence
@@ -57,3 +59,47 @@ async def test_the_sections_are_those_of_the_highest_levels_that_fit(library: Li
     await library.publish(page("Ledger", parts))
     sections = next(part.label for part in await _overview(library, "What is the Ledger about?") if not part.quote)
     assert sections == "Sections: " + " · ".join(f"Part {n}" for n in range(8))
+
+
+TALE = (
+    f"# Part 1\n\n{SALT}\n\n## Chapter 1\n\n{SALT}\n\n## Chapter 2\n\n{SILK}\n\n### Looms\n\n{SILK} Looms.\n\n"
+    f"# Part 2\n\n{SALT}"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "label"),
+    [
+        ("What happens in chapter two of the Tale?", "The Tale › Chapter 2"),
+        ("Summarise part II of the Tale.", "The Tale › Part 2"),
+        ("What is the chapter on looms in the Tale about?", "The Tale › Looms"),
+        ("What is the Tale about?", "The Tale"),
+    ],
+)
+async def test_an_overview_of_a_section_says_what_stands_below_its_heading(
+    library: Library, question: str, label: str
+) -> None:
+    await library.publish(page("The Tale", TALE), page("Salt", SALT))
+    parts = await _overview(library, question)
+    assert parts[0].label == label
+    quoted = {part.quote.text for part in parts if part.quote}
+    assert (SILK in quoted) == label.endswith("Chapter 2")
+    assert (SALT in quoted) == (not label.endswith(("Chapter 2", "Looms")))
+
+
+async def test_a_section_that_no_document_has_is_not_answered_by_another(library: Library) -> None:
+    await library.publish(page("The Tale", TALE), page("Salt", SALT))
+    assert await _overview(library, "What happens in chapter 9 of the Tale?") == []
+
+
+async def test_of_a_section_without_a_paragraph_its_first_block_is_shown(library: Library) -> None:
+    await library.publish(page("The Tale", f"{SALT}\n\n## Install\n\n```\npip install tale\n```\n\n## Use\n\n{SILK}"))
+    parts = await _overview(library, "Summarise the install section of the Tale.")
+    assert [part.quote.text for part in parts if part.quote] == ["```\npip install tale\n```"]
+
+
+async def test_a_document_that_is_named_by_its_number_is_read_whole(library: Library) -> None:
+    await library.publish(page("Chapter 9 of the Tale", TALE), page("Salt", SALT))
+    parts = await _overview(library, "What happens in chapter nine of the Tale?")
+    assert parts[0].label == "Chapter 9 of the Tale"
+    assert parts[1].label.startswith("Sections: Part 1") and parts[1].label.endswith("Part 2")

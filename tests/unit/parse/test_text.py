@@ -73,6 +73,8 @@ def test_asciidoc_in_a_text_file_is_read_as_such() -> None:
         ("INSTALLATION\n\nRun it.", ("INSTALLATION",)),
         ("NAME\n       run - starts it\n\nOPTIONS\n       -v says more", ("OPTIONS",)),
         ("CHAPTER I.\n\nTHE ROAD\n\nIt was long.", ("CHAPTER I.", "THE ROAD")),
+        ("STAVE ONE\n\nTHE ROAD\n\nIt was long.", ("STAVE ONE", "THE ROAD")),
+        ("ЧАСТЬ ЧЕТВЁРТАЯ\n\nДорога была длинной.", ("ЧАСТЬ ЧЕТВЁРТАЯ",)),
         ("Глава 3\n\nДорога была длинной.", ("Глава 3",)),
         ("第七回：八卦炉中逃大圣\n\n话表。", ("第七回：八卦炉中逃大圣",)),
         ("Why is it slow?\n\n\tIt is old.", ("Why is it slow?",)),

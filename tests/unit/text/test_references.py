@@ -7,8 +7,10 @@ from quipu.text.references import (
     LINKS_TO,
     MAX_PHRASE_TERMS,
     document_key,
+    number_of_heading,
     reference_keys,
     references_in,
+    section_number,
     words_of,
 )
 from quipu.text.words import split_words
@@ -121,3 +123,43 @@ def test_a_key_holds_no_character_that_a_database_refuses() -> None:
 )
 def test_a_phrase_is_shown_as_the_text_has_it(phrase: str, text: str, words: str) -> None:
     assert words_of(phrase, text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "number"),
+    [
+        ("What happens in stave two?", "sta", "2"),
+        ("Summarise chapter XIV.", "cha", "14"),
+        ("the 3rd section", "sec", "3"),
+        ("Section 4.1 of the manual", "sec", "4.1"),
+        ("the twelfth part", "par", "12"),
+        ("О чём ЧЕТВЁРТАЯ глава?", "гла", "4"),
+        ("Что происходит в части третьей?", "час", "3"),
+        ("3-я глава", "гла", "3"),
+        ("西游记第二十三回讲了什么？", "回", "23"),
+        ("第十章", "章", "10"),
+        ("Which act is a civil one?", "", ""),
+        ("the seventeenth chapter", "", ""),
+        ("Summarise the two parts.", "", ""),
+    ],
+)
+def test_the_number_of_a_section_is_read_however_it_is_written(text: str, kind: str, number: str) -> None:
+    assert section_number(text) == ((kind, number) if number else None)
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind", "number"),
+    [
+        ("STAVE ONE", "sta", "1"),
+        ("## 3. Usage", "", "3"),
+        ("4.1 Limits", "", "4.1"),
+        ("IX.", "", "9"),
+        ("XL) The road", "", "40"),
+        ("Глава II. Дорога", "гла", "2"),
+        ("第七回：八卦炉", "回", "7"),
+        ("The road of chapter 3", "", ""),
+        ("Mix", "", ""),
+    ],
+)
+def test_a_heading_begins_with_its_number(heading: str, kind: str, number: str) -> None:
+    assert number_of_heading(heading) == ((kind, number) if number else None)
