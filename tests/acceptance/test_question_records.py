@@ -113,3 +113,17 @@ def test_a_record_about_another_term_does_not_define_one(tmp_path: Path) -> None
         kb.add_text(salt, id="salt.md")
         assert "совокупность" in kb.query("Что такое релиз?").text.split("[1]")[0]
         assert "попадут в груз" in kb.query("Что такое git mapping?").text.split("[1]")[0]
+
+
+def test_a_record_that_shares_only_the_name_of_a_product_does_not_answer_what_passages_say(tmp_path: Path) -> None:
+    """It is the only question of all documents, so no other one is nearer; but passages are."""
+    record = (
+        "# Winter\n\n#### Should you use the Yam server in a snowy climate?\n\nThe best place is a heated cellar.\n"
+    )
+    close = "# Closing\n\nWhen the Yam server closes, it runs the hooks in the order in which they were added.\n"
+    with sync.open(tmp_path / "index") as kb:
+        kb.add_text(record, id="winter.md")
+        kb.add_text(close, id="close.md")
+        answer = kb.query("In which order does the Yam server run hooks?")
+        assert "in which they were added" in answer.text and "heated cellar" not in answer.text
+        assert "heated cellar" in kb.query("Should you use the Yam server in a snowy climate?").text.split("[1]")[0]

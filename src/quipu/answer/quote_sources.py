@@ -139,12 +139,17 @@ async def read_quote_sources(text: str, ranking: Sequence[Chunk], evidence: Evid
 
 
 def _nearest_question(evidence: Evidence) -> NearestQuestion | None:
-    """Return the question of a record that a search found nearest to the one asked."""
-    matches = next((seed.matches for seed in evidence.seeds if seed.kind == "question"), ())
+    """Return the question of a record that a search found nearest to the one asked.
+
+    The others are not only questions: a question that shares just the name of a product is farther than passages.
+    """
+    matches_by_kind = {seed.kind: seed.matches for seed in evidence.seeds}
+    matches = matches_by_kind.get("question", ())
     if not matches:
         return None
     chunk, ordinal = sentence_place(matches[0].id)
-    others = (match.score for match in matches[1:])
+    passages = (match for match in matches_by_kind.get("vector", ()) if match.id != chunk)
+    others = [match.score for match in (*matches[1:], *passages)]
     return NearestQuestion(chunk=chunk, ordinal=ordinal, margin=matches[0].score - max(others, default=FAR_COSINE))
 
 

@@ -305,5 +305,8 @@ async def score_by_words_and_vectors(
     by_words = np.zeros(len(by_vector))
     for match in matches:
         by_words[numbers[match.id]] = match.score / max(matches[0].score, 1e-12)  # 0 for words that are everywhere
-    by_kind = {"full text": tuple(matches[:N_MATCHES]), **({"question": questions} if questions else {})}
+    by_kind = {"full text": tuple(matches[:N_MATCHES])}
+    if questions:  # with the nearest passages, so that it shows whether a question is nearer than all of them
+        nearest = await find_nearest(VectorSpace.CHUNK, vector, query=query, k=N_MATCHES, view=view, tools=tools)
+        by_kind |= {"question": questions, "vector": nearest}
     return (by_words, by_vector), tuple(Seed(text=query.text, kind=kind, matches=by_kind[kind]) for kind in by_kind)
