@@ -304,8 +304,8 @@ _CALLED = (
     r"(?:(?:\bcalled|\bknown as|\breferred to as|\bназыва\w+)\s+(?:an? |the )?|(?:称为|叫做|叫作|称作|简称))"
     r"[*_`\"'«“「]*"
 )
-_ACTS = (
-    rf"(?:\s*\(\d\w?\))?(?:\s+{_NOUNS})?\s+(?:also |always |only )?[a-z]{{3,}}s\b"  # "The cleanup(8) daemon processes"
+_ACTS = (  # "The cleanup(8) daemon processes"; no plural: "Redirect directives"
+    rf"(?:\s*\(\d\w?\))?(?:\s+{_NOUNS}\s+|\s+(?!{_NOUNS}\b))(?:also |always |only )?[a-z]{{3,}}s\b"
 )
 _ASKS_FOR_EFFECT = re.compile(r"what (?:does|do|did)\b", re.IGNORECASE)
 

@@ -33,18 +33,24 @@ _FURNITURE = _tags("nav header footer aside form")
 _FURNITURE_ROLES = _tags("navigation search banner contentinfo complementary")
 # Classes and ids by which common site generators mark what is not the page's text.
 _FURNITURE_NAMES = _tags(
-    "nav navbar navmenu mainmenu submenu menubar navigation navheader navfooter navlinks sidebar sphinxsidebar toc "
+    "nav navbar docnav global-nav mobile-nav site-nav navmenu mainmenu submenu searchmenu menubar navigation navheader "
+    "navfooter navlinks rst-footer-buttons banner sidebar sphinxsidebar toc "
     "table-of-contents breadcrumb breadcrumbs related pagination pager prev-next headerlink permalink anchorjs-link "
     "skip-link skiplink skip-to-content footer site-footer page-footer masthead cookie-banner cookie-consent "
     "newsletter share-buttons edit-link editsection mw-editsection mw-jump-link catlinks noprint screen-reader-text"
 )
 _CONTENTS_NAME = re.compile(r"(?:^|[-_])toc\d?(?:$|[-_])")
 _PERMALINKS = frozenset("¶#§🔗\uf0c1")
-_SKIP_LINK = re.compile(r"(?:skip|jump) to\b.{0,40}", re.IGNORECASE)
+_SKIP_LINK = re.compile(
+    r"(?:skip|jump) to\b.{0,40}"
+    r"|\W{0,3}(?:(?:back )?to (?:the )?top|наверх|вверх|к началу|返回顶部|回到顶部|回到?页首)\W{0,3}",
+    re.IGNORECASE,
+)
 _WHOLE_PAGE = _tags("html body main article")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NOT_IN_DATA_TABLES = _tags("table ul ol menu pre h1 h2 h3 h4 h5 h6")
 _MAX_FIGURE_DEPTH = 8
+_PICTURE_FILE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|bmp)(?:[?#]|$)", re.IGNORECASE)
 _LANGUAGE = re.compile(r"\b(?:(?:language|lang|highlight-source|highlight)-|(?:sourceCode|brush:) )([\w+#]{1,20})")
 _TAG = re.compile(r"<(/?)([a-z][a-z0-9-]{0,30})(?=[\s>/])", re.IGNORECASE)
 _TEXT_ONLY = _tags("script style textarea title")
@@ -107,7 +113,10 @@ class HtmlBlockReader:
             self._element(node, is_entered)
 
     def _picture(self, node: LexborNode) -> str:
-        """Return the text of a picture, the first time; "" in a heading, for decoration, and where a caption has it."""
+        """Return the text of a picture, the first time; "" in a heading, for decoration, and where a caption has it.
+
+        A picture that is a link to a page is a logo or a badge.
+        """
         attributes = node.attributes
         values = {name: attributes.get(name) or "" for name in ("src", "width", "height")}
         text = picture_text(attributes.get("alt") or "", **values)
@@ -115,17 +124,20 @@ class HtmlBlockReader:
         if not text or is_decoration or text in self._pictures or self._heading is not None:
             return ""
         self._pictures.add(text)
-        return "" if text.removeprefix(PICTURE)[:-1].casefold() in self._caption(node) else text
+        around = self._around(node)
+        caption = around.css_first("figcaption") if around.tag == "figure" else around if around.tag == "a" else None
+        words = " ".join(caption.text().split()).casefold() if caption is not None else ""
+        is_logo = around.tag == "a" and not words and not _PICTURE_FILE.search(around.attributes.get("href") or "")
+        return "" if is_logo or text.removeprefix(PICTURE)[:-1].casefold() in words else text
 
-    def _caption(self, node: LexborNode) -> str:
-        """Return the caption of the figure, or the text of the link, that a picture stands in, in lower case."""
+    def _around(self, node: LexborNode) -> LexborNode:
+        """Return the figure or the link that a picture stands in; an element around it if there is none."""
         around = node
         for _ in range(_MAX_FIGURE_DEPTH):
             if around.parent is None or around.tag in ("a", "figure"):
                 break
             around = around.parent
-        caption = around.css_first("figcaption") if around.tag == "figure" else around if around.tag == "a" else None
-        return " ".join(caption.text().split()).casefold() if caption is not None else ""
+        return around
 
     def _element(self, node: LexborNode, is_entered: bool) -> None:
         """Read the start or end of a block element."""
@@ -319,7 +331,7 @@ def is_furniture(node: LexborNode) -> bool:
 
 
 def _is_page_link(node: LexborNode) -> bool:
-    """Return whether a link leads only to a place on its own page: the sign of a heading, or "Skip to content"."""
+    """Return whether a link leads only to a place on its own page: the sign of a heading, "Skip to", "Back to top"."""
     if not (node.attributes.get("href") or "").startswith("#"):
         return False
     text = node.text().strip()

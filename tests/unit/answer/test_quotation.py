@@ -265,6 +265,14 @@ def test_what_an_option_or_a_command_does_is_quoted_from_its_entry(question: str
     assert shown in quote.text
 
 
+def test_a_plural_is_no_verb_that_says_what_a_setting_does() -> None:
+    notes = "Kneel directives come before all others.\n\nThe Kneel directive makes a camel sit down where it stands."
+    quote = _quotes("What does the Kneel directive do?", passage_text(f"{notes}\n\n{FILLER}"))[0]
+    assert quote.text[slice(*(place - quote.spans[0][0] for place in quote.mark))].startswith(
+        "The Kneel directive makes"
+    )
+
+
 def test_the_default_of_a_setting_is_quoted_from_the_section_with_its_name() -> None:
     advice = "To carry one bale at a time, set max_bales to 1. The default of max_bales suits most caravans."
     manual = f"# Settings\n\n## max_camels\n\nDefault: 12.\n\n## `max_bales`\n\nDefault: 4.\n\n{FILLER}"
