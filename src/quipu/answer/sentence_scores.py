@@ -42,6 +42,9 @@ _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _CAPITALISED = re.compile(r"(?<=[^.!?…»\s*>#] )[\"'«“(`*]*([A-ZА-ЯЁ][^\W\d_]{2,})")
 _FIRST_WORD = re.compile(r"[\W_]*([A-ZА-ЯЁ][^\W\d_]+)(?: [A-ZА-ЯЁ][^\W\d_]+)*")
 _DEFAULT = re.compile(r"\bdefaults?\b|\bout of the box\b|по умолчанию|默认|缺省", re.IGNORECASE)
+_STATES_DEFAULT = re.compile(  # "- **Default**: 4", "The default is 4"
+    r"(?i)\W*(?:the )?(?:defaults?(?: value)?|(?:значение )?по умолчанию|默认值?)\W*(?:[:：=—]|(?:is|to)\b|[为是])"
+)
 _IDENTIFIER = re.compile(r"(?<![\w-])(?:\w+_\w+|--?[A-Za-z][\w-]*|[A-Za-z]*[a-z][A-Z]\w+)")
 _REMARK = re.compile(
     r"\[Picture: |(?:Note|Warning|Caution|Important|Tip|Hint|Attention|(?:Changed|Added|New|Deprecated) (?:in|since))\b"
@@ -50,6 +53,19 @@ _REMARK = re.compile(
 _SAYS_WHAT = re.compile(r"(?:This|It|These) (?:is|are) (?:an?|the)\b|Это\b|这是")
 _CAPITALS = re.compile(r"\b[A-Z][A-Z0-9]{2,}\b")
 _HEADING_END = re.compile(r"[`*_]*(?:[\s(=<\[].*)?$", re.DOTALL)  # after the name of a setting
+_SENTENCE_END = re.compile(r"[.!?]\s|[\n|]")
+_FULL_NAME = re.compile(r"\b[A-ZА-ЯЁ][^\W\d_]+ [A-ZА-ЯЁ][^\W\d_]+")
+_AUTHOR_WORDS = re.compile(
+    r"(?i)\b(?:author|wr[oi]t|creat|develop|found|invent|design|start|built|made|автор|напис|созда|разраб|изобр|основа|придум)\w*"
+    "|作者|编写|撰写|创始|创建|创立|开发|发明|推出|设计"
+)
+_CREDIT = re.compile(
+    r"\bby [A-Z](?:[a-z]|\.)|\b[Aa]uthors?\b|\bwork of\b"
+    r"|\b(?!(?:It|This|That|There|They)\b)[A-Z]\w+ "
+    r"(?:wrote|created|developed|founded|invented|designed|built|started|made)\b"
+    r"|\b(?:[Аа]втор|[Нн]аписа[лн]|[Сс]озда(?:л|н|тел)|[Рр]азработ(?:ал|ан|чик)|[Ии]зобр[её](?:л|т)|[Оо]снова(?:л|н|тел)|[Пп]ридума)"
+    r"|作者|创始人|由.{1,20}(?:编写|撰写|创建|创立|开发|发明|推出|设计)"
+)
 _CODE = re.compile(
     r"(?<!\w)(?:[A-Za-z0-9]+(?:[_./:]+[A-Za-z0-9]+)+|[A-Za-z]+-?\d[\w.-]*\w|[a-z]+[A-Z]\w+|-{1,2}[a-z][\w-]*)"
 )
@@ -116,11 +132,11 @@ class WordFinder:
     def section_names(self) -> frozenset[str]:
         """The options and identifiers, the term, names in capitals, and consecutive words as one name, in lower case.
 
-        A section with one of them as its heading explains it: CONCURRENT_REQUESTS explains "concurrent requests".
+        A section with one of them as its heading explains it: MAX_BALES and maxBales explain "max bales".
         """
         words = _ASCII_WORD.findall(self._part.words.lower())
         spans = [words[i:j] for i in range(len(words)) for j in range(i + 2, min(i + MAX_NAME_WORDS, len(words)) + 1)]
-        names = [mark.join(span) for span in spans if not STOP_WORDS & {span[0], span[-1]} for mark in "_-"]
+        names = [mark.join(span) for span in spans if not STOP_WORDS & {span[0], span[-1]} for mark in ("_", "-", "")]
         names += map(str.casefold, (self._part.term, *_CAPITALS.findall(self._part.words)))
         return self.codes.union(names) - {""}
 
@@ -143,22 +159,6 @@ class WordFinder:
     def terms_in(self, text: str) -> frozenset[str]:
         """Return the words of the question that a text holds."""
         return frozenset(term for _, term in self.find(text))
-
-
-_SENTENCE_END = re.compile(r"[.!?]\s|[\n|]")
-_FULL_NAME = re.compile(r"\b[A-ZА-ЯЁ][^\W\d_]+ [A-ZА-ЯЁ][^\W\d_]+")
-_AUTHOR_WORDS = re.compile(
-    r"\b(?:author|wr[oi]t|creat|develop|found|invent|design|start|built|made|автор|напис|созда|разраб|изобр|основа|придум)\w*"
-    "|作者|编写|撰写|创始|创建|创立|开发|发明|推出|设计",
-    re.IGNORECASE,
-)
-_CREDIT = re.compile(
-    r"\bby [A-Z](?:[a-z]|\.)|\b[Aa]uthors?\b|\bwork of\b"
-    r"|\b(?!(?:It|This|That|There|They)\b)[A-Z]\w+ "
-    r"(?:wrote|created|developed|founded|invented|designed|built|started|made)\b"
-    r"|\b(?:[Аа]втор|[Нн]аписа[лн]|[Сс]озда(?:л|н|тел)|[Рр]азработ(?:ал|ан|чик)|[Ии]зобр[её](?:л|т)|[Оо]снова(?:л|н|тел)|[Пп]ридума)"
-    r"|作者|创始人|由.{1,20}(?:编写|撰写|创建|创立|开发|发明|推出|设计)"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,7 +357,8 @@ class _Scorer:
         if self._kind is QuestionKind.VALUE and _DEFAULT.search(self._part.words):
             is_setting = text.section_name(index) in self._finder.section_names
             weight = self._weights.definition if is_setting else self._weights.form
-            return weight * (_DEFAULT.search(sentence) is not None)
+            is_stated = not is_setting or _STATES_DEFAULT.match(sentence) is not None
+            return weight * (1.0 if is_stated else 0.5) * (_DEFAULT.search(sentence) is not None)
         if self._part.answer_type in (AnswerType.TIME, AnswerType.NUMBER):
             return self._weights.form * offers_answer(self._part.answer_type, sentence, self._part.words)
         if self._part.answer_type in (AnswerType.PERSON, AnswerType.PLACE, AnswerType.NAME):

@@ -280,6 +280,18 @@ def test_the_default_of_a_setting_is_quoted_from_the_section_with_its_name() -> 
     assert quotes[0].text.startswith("## `max_bales`\n\nDefault: 4.")
 
 
+def test_the_default_of_a_setting_is_the_line_that_states_it() -> None:
+    manual = (
+        f"# Settings\n\n{FILLER}\n\n### `baleLimit`\n\n+ Default: `4` (tied)\n\nHow many bales a camel accepts.\n\n"
+        f"The default driver sends a bale back if the limit is passed.\n\n{FILLER}"
+    )
+    advice = "The limit of each driver is the default bale limit of the caravan."
+    quotes = _quotes(
+        "What is the default bale limit?", passage_text(advice, score=0.7), passage_text(manual, score=1.0)
+    )
+    assert quotes[0].text.startswith("### `baleLimit`\n\n+ Default: `4` (tied)")
+
+
 @pytest.mark.parametrize(
     "heading",
     ["## `max_bales`", "## max_bales (integer)", "## Caravan.max_bales", "## max_bales=N", "max_bales\n---------"],
