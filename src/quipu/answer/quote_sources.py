@@ -8,7 +8,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from posixpath import commonprefix
 
 from quipu.answer.passage_text import NearestQuestion, PassageText, Place, read_passage
@@ -21,7 +20,7 @@ from quipu.model.graph import Chunk, EntityMention
 from quipu.model.ids import sentence_place
 from quipu.ports.derivation_view import NodeKind
 from quipu.ports.store import ReadView
-from quipu.text.references import number_of_heading, section_number
+from quipu.text.references import SectionNumber, number_of_heading, section_number
 from quipu.text.sentences import record_questions
 from quipu.text.words import content_terms_of
 
@@ -33,6 +32,7 @@ MAX_DOCUMENTS = 5_000  # whose titles are compared with the topic of an overview
 MAX_TABLE_DOCUMENTS = 4  # read whole, to compute over a table that is cut
 MAX_TABLE_CHUNKS = 64  # of such a document
 MAX_OVERVIEW_CHUNKS = 64  # of one document
+MAX_SECTION_CHUNKS = 512  # of a document in whose text the heading of a section is looked for
 N_FIRST_CHUNKS = 3  # of the document that stands for a group
 MAX_GROUPS = 8  # of documents, in an overview of all
 MAX_NAMES = 8
@@ -262,32 +262,42 @@ def _section_of_topic(
     """Return the heading of the section that a topic names, and its chunks; "" and all chunks if it names none.
 
     It has the number that is asked for, or the words that the title lacks; a heading with all words of the topic is
-    about the whole document. Of several with the number, one that is called as in the question is it, then one that
-    begins with the number alone. If none has the number, no chunks are returned.
+    about the whole document. If none has the number, no chunks are returned. Headings within chunks come last, and of a
+    long document they are not read.
     """
-    title, section = f"{chunks[0].title} {chunks[0].document_id}", question.section
-    topic = frozenset(finder.terms)
-    missing = topic - finder.terms_in(title)
-    if not section and missing in (topic, frozenset()):
+    title = f"{chunks[0].title} {chunks[0].document_id}"
+    missing = frozenset(finder.terms) - finder.terms_in(title)
+    if not question.section and missing in (frozenset(finder.terms), frozenset()):
         return "", list(chunks)
-    above = [chunk.headings or (chunk.title,) for chunk in chunks]
-    within = [[name for _, name in read_passage(chunk, 1.0, {}).headings()] for chunk in chunks]
-    headings = list(dict.fromkeys(heading for paths in zip(above, within, strict=True) for heading in chain(*paths)))
+    paths = [chunk.headings or (chunk.title,) for chunk in chunks]
+    if heading := _named_heading(question.section, finder, missing, paths):
+        below = [place for place, path in enumerate(paths) if heading in path]
+        begins_before = below[0] > 0 and heading in _headings_within(chunks[below[0] - 1])
+        return heading, [chunks[place] for place in (*([below[0] - 1] if begins_before else ()), *below)]
+    lines = [_headings_within(chunk) for chunk in (chunks if len(chunks) <= MAX_SECTION_CHUNKS else ())]
+    if heading := _named_heading(question.section, finder, missing, lines):
+        return heading, [chunk for chunk, names in zip(chunks, lines, strict=True) if heading in names]
+    return "", list(chunks) if not question.section or section_number(title) == question.section else []
+
+
+def _named_heading(
+    section: SectionNumber | None, finder: WordFinder, missing: frozenset[str], paths: Sequence[Sequence[str]]
+) -> str:
+    """Return the heading with the number of a section, or else with the `missing` words of the topic; "" if none has.
+
+    Of several with the number, one that is called as in the question is it, then one that begins with just the number.
+    """
+    headings = dict.fromkeys(heading for path in paths for heading in path)
     if section:
         numbers = {heading: number for heading in headings if (number := number_of_heading(heading))}
         named = [heading for heading, number in numbers.items() if number.number == section.number]
-        named.sort(key=lambda heading: (numbers[heading].kind != section.kind, numbers[heading].kind != ""))
-    else:
-        named = [heading for heading in headings if missing <= finder.terms_in(heading) < topic]
-        named.sort(key=len)
-    if not named:
-        return "", list(chunks) if not section or section_number(title) == section else []
-    is_below = [named[0] in path for path in above]
-    begins = [
-        named[0] in lines and (follows or not any(is_below))
-        for lines, follows in zip(within, [*is_below[1:], False], strict=True)
-    ]
-    return named[0], [chunk for chunk, *is_part in zip(chunks, is_below, begins, strict=True) if any(is_part)]
+        return min(named, key=lambda name: (numbers[name].kind != section.kind, numbers[name].kind != ""), default="")
+    topic = frozenset(finder.terms)
+    return min((heading for heading in headings if missing <= finder.terms_in(heading) < topic), key=len, default="")
+
+
+def _headings_within(chunk: Chunk) -> list[str]:
+    return [name for _, name in read_passage(chunk, 1.0, {}).headings()]
 
 
 async def _central_names(chunk_ids: Sequence[str], view: ReadView) -> tuple[str, ...]:
