@@ -123,19 +123,22 @@ _LICENCE_SECTION = re.compile(
 _NAMES_LICENCE = re.compile(r"licen[cs]|copyright|лиценз|авторск|许可|版权", re.IGNORECASE)
 
 _RELEASE_NOTES_FILE = re.compile(
-    r"(?:^|[/\\])(?:change[-_]?logs?|changes|rel(?:ease)?[-_]?notes|release[-_]history|what'?s[-_]?new)(?:\.\w+)*$",
+    r"(?:^|[/\\])(?:change[-_]?logs?|changes|rel(?:ease)?[-_]?notes|release[-_]history|what'?s[-_]?new"
+    r"|upgrad(?:e|ing)(?:[-_]guide)?|(?:[\w-]+[-_])?migrat(?:ion|ing)[-_](?:guide|from|to)[\w-]*)(?:\.\w+)*$",
     re.IGNORECASE,
 )
 _RELEASE_NOTES_TITLE = re.compile(
     r"\W*(?:(?:change ?logs?|changes(?=\W*$)|(?:release|version|revision) (?:notes|history)|what['’]?s new)\b"
-    r"|(?:история (?:изменений|версий)|список изменений|что нового)\b|(?:更新|变更|版本|发布)(?:日志|历史|记录|说明))",
+    r"|(?:upgrad|migrat)(?:e|ing|ion)\b.{0,40}\b(?:guide|version|releases?|v?\d+)"
+    r"|(?:история (?:изменений|версий)|список изменений|что нового|переход на верси\w+)\b"
+    r"|(?:更新|变更|版本|发布)(?:日志|历史|记录|说明)|(?:升级|迁移)(?:指南|说明))",
     re.IGNORECASE,
 )
 _ASKS_FOR_CHANGES = re.compile(
-    r"\d+\.\d|\b(?:version|releases?\b|chang|added\b|new\b|remov|deprecat|introduc|fix|bug|dropped|renam)"
+    r"\d+\.\d|\b(?:version|releases?\b|chang|added\b|new\b|remov|deprecat|introduc|fix|bug|dropped|renam|upgrad|migrat)"
     r"|\bwhen (?:was|were|did)\b"
-    r"|\b(?:верси|релиз|выпу[сщ]|измен|добав|нов(?:ое|ого|ые|ый)\b|удал|устар|исправ|когда|появил)"
-    r"|版本|发布|更新|变更|变化|新增|移除|废弃|修复|何时|什么时候",
+    r"|\b(?:верси|релиз|выпу[сщ]|измен|добав|нов(?:ое|ого|ые|ый)\b|удал|устар|исправ|когда|появил|обнов|переход|переез|мигр)"
+    r"|版本|发布|更新|变更|变化|新增|移除|废弃|修复|升级|迁移|何时|什么时候",
     re.IGNORECASE,
 )
 
@@ -176,7 +179,7 @@ def asks_for_licence(question: str) -> bool:
 
 
 def is_release_notes(document_id: str, title: str) -> bool:
-    """Return whether a document lists the changes of versions, by its file name or title."""
+    """Return whether a document lists the changes of versions, or guides to a new one, by its file name or title."""
     return bool(_RELEASE_NOTES_FILE.search(document_id) or _RELEASE_NOTES_TITLE.match(title))
 
 

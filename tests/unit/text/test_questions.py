@@ -145,6 +145,13 @@ def test_a_question_about_one_fact_asks_for_no_overview() -> None:
         ("docs/changelog.html", "Changelog — Caravel 1.2 documentation", True),
         ("a.md", "История изменений", True),
         ("a.md", "更新日志", True),
+        ("docs/upgrading.rst", "", True),
+        ("Guides/Migration-Guide-V5.md", "", True),
+        ("docs/migrating-to-v2.md", "", True),
+        ("a.md", "Migrating from version 3 to 4", True),
+        ("a.md", "升级指南", True),
+        ("docs/database-migrations.md", "Database migrations", False),
+        ("a.md", "The migration of camels", False),
         ("changes/intro.md", "Intro", False),
         ("exchanges.md", "Exchanges", False),
         ("history.md", "The history of salt", False),
@@ -153,7 +160,9 @@ def test_a_question_about_one_fact_asks_for_no_overview() -> None:
         ("a.md", "Changes in the climate of the steppe", False),
     ],
 )
-def test_release_notes_are_known_by_their_file_or_title(document_id: str, title: str, expected: bool) -> None:
+def test_release_notes_and_guides_to_new_versions_are_known_by_their_file_or_title(
+    document_id: str, title: str, expected: bool
+) -> None:
     assert is_release_notes(document_id, title) is expected
 
 
@@ -165,6 +174,9 @@ def test_release_notes_are_known_by_their_file_or_title(document_id: str, title:
         "When was the proxy removed?",
         "Что нового в последнем выпуске?",
         "В какой версии исправили ошибку?",
+        "How do I migrate to the new proxy?",
+        "Как обновиться до третьего выпуска?",
+        "如何升级代理？",
         "哪个版本新增了代理？",
     ],
 )
