@@ -129,7 +129,7 @@ _RELEASE_NOTES_FILE = re.compile(
 )
 _RELEASE_NOTES_TITLE = re.compile(
     r"\W*(?:(?:change ?logs?|changes(?=\W*$)|(?:release|version|revision) (?:notes|history)|what['’]?s new)\b"
-    r"|(?:upgrad|migrat)(?:e|ing|ion)\b.{0,40}\b(?:guide|version|releases?|v?\d+)"
+    r"|(?:upgrad|migrat)(?:e|ing|ion)\b.{0,40}\b(?:guide|version|releases?|v\d|\d+\.[\dx])"
     r"|(?:история (?:изменений|версий)|список изменений|что нового|переход на верси\w+)\b"
     r"|(?:更新|变更|版本|发布)(?:日志|历史|记录|说明)|(?:升级|迁移)(?:指南|说明))",
     re.IGNORECASE,

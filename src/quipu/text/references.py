@@ -53,6 +53,7 @@ _NUMBER_WORDS = (
     *("eleven|eleventh|одиннадцат", "twelve|twelfth|двенадцат"),
 )
 _NUMBER_BY_WORD = {word: str(n) for n, words in enumerate(_NUMBER_WORDS, 1) for word in words.split("|")}
+_CARDINALS = "|".join(words.split("|")[0] for words in _NUMBER_WORDS)
 _ROMAN = r"(?=[clxvi])c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})"
 _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ROMAN_HEADING = re.compile(rf"({_ROMAN})(?:[.)]\s|[.)]?\s*$)", re.IGNORECASE)
@@ -63,7 +64,7 @@ _KIND = (
 )
 NUMBERED_SECTION = re.compile(
     rf"(?<!\w)(?P<kind>{_KIND})\s+(?P<number>{_NUMBER})(?!\w)"
-    rf"|(?<!\w)(?P<number_before>{_NUMBER})(?:st|nd|rd|th|-?[а-я]{{1,3}})?\s+(?P<kind_after>{_KIND})(?!\w)"
+    rf"|(?<!\w)(?!(?:{_CARDINALS})\s)(?P<number_before>{_NUMBER})(?:st|nd|rd|th|-?[а-я]{{1,3}})?\s+(?P<kind_after>{_KIND})(?!\w)"
     r"|第(?P<number_han>[\d零〇一二三四五六七八九十百]{1,6})(?P<kind_han>[章回节節卷部篇])",
     re.IGNORECASE,
 )
@@ -137,8 +138,10 @@ def number_of_heading(heading: str) -> SectionNumber | None:
     bare = heading.lstrip("#*_= ")
     if NUMBERED_SECTION.match(bare):
         return section_number(bare)
-    match = _SECTION_NUMBER.match(bare) or _ROMAN_HEADING.match(bare)
-    return SectionNumber("", _in_digits(match[1])) if match else None
+    if match := _SECTION_NUMBER.match(bare):
+        return SectionNumber("", match[1])
+    roman = _ROMAN_HEADING.match(bare)
+    return SectionNumber("", _in_digits(roman[1])) if roman else None
 
 
 def _in_digits(written: str) -> str:
@@ -150,9 +153,9 @@ def _in_digits(written: str) -> str:
         return _NUMBER_BY_WORD[word]
     total, digit = 0, 0
     if number.isascii():
-        values = [_ROMAN_VALUES[letter] for letter in number]
+        values = [_ROMAN_VALUES.get(letter, 0) for letter in number]
         return str(sum(-value if value < following else value for value, following in pairwise([*values, 0])))
-    for value in map(int, map(unicodedata.numeric, number)):
+    for value in (int(unicodedata.numeric(character, 0)) for character in number):
         total, digit = (total + max(digit, 1) * value, 0) if value >= 10 else (total, value)
     return str(total + digit)
 

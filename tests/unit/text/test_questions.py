@@ -152,6 +152,8 @@ def test_a_question_about_one_fact_asks_for_no_overview() -> None:
         ("a.md", "升级指南", True),
         ("docs/database-migrations.md", "Database migrations", False),
         ("a.md", "The migration of camels", False),
+        ("a.md", "Migration of 5 camels", False),
+        ("a.md", "Migrating from 2.x", True),
         ("changes/intro.md", "Intro", False),
         ("exchanges.md", "Exchanges", False),
         ("history.md", "The history of salt", False),

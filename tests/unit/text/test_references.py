@@ -141,6 +141,7 @@ def test_a_phrase_is_shown_as_the_text_has_it(phrase: str, text: str, words: str
         ("Which act is a civil one?", "", ""),
         ("the seventeenth chapter", "", ""),
         ("Summarise the two parts.", "", ""),
+        ("I read one book.", "", ""),
     ],
 )
 def test_the_number_of_a_section_is_read_however_it_is_written(text: str, kind: str, number: str) -> None:
@@ -155,6 +156,8 @@ def test_the_number_of_a_section_is_read_however_it_is_written(text: str, kind: 
         ("4.1 Limits", "", "4.1"),
         ("IX.", "", "9"),
         ("XL) The road", "", "40"),
+        ("A.2 Limits", "", "A.2"),
+        ("\u0131. The road", "", "0"),  # no Roman numeral, but equal to one when case is ignored
         ("Глава II. Дорога", "гла", "2"),
         ("第七回：八卦炉", "回", "7"),
         ("The road of chapter 3", "", ""),
