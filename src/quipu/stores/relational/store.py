@@ -311,7 +311,7 @@ class RelationalStore:
             cache=self._caches.at(revision, nonce, allowed),
             is_filtered=is_filtered,
         )
-        return RelationalView(snapshot, revision=revision)
+        return RelationalView(snapshot, revision=revision, history_nonce=nonce)
 
     async def _find(self, requests: Sequence[Sequence[str]]) -> list[dict[str, str]]:
         input_hashes = list(dict.fromkeys(input_hash for hashes in requests for input_hash in hashes))

@@ -10,6 +10,7 @@ from itertools import islice
 from operator import add
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
+import numpy as np
 from sqlalchemy import ColumnElement, Select, Table, func, select
 
 from quipu.model.cluster import Hierarchy
@@ -48,6 +49,7 @@ _BY_SPELLING = Lookup(
 R = TypeVar("R")
 
 _DUMP_LINES = 1_000
+_NONE: Ints = np.empty(0, dtype=np.int64)
 _REPORTED = {REPORTS: Hierarchy.COMMUNITIES, HIERARCHY: Hierarchy.AGGREGATES}
 _DERIVATION_COUNTS: Mapping[str, Callable[[Snapshot], DerivationCounts]] = {
     NAMES: entity_reads.name_counts,
@@ -104,10 +106,6 @@ def _count(*names: CountName) -> Select[Any]:
     """Return a query of one row with these numbers, by name."""
     sums = {name: reduce(add, [count.scalar_subquery() for count in _NUMBERS[name]]) for name in names}
     return select(*(total.label(name) for name, total in sums.items()))
-
-
-def _changes_since(snapshot: Snapshot, revision: int) -> ChangeSet | None:
-    return change_log.changes_since(snapshot.connection, revision)
 
 
 def _derivation_records(snapshot: Snapshot) -> Mapping[str, DerivationRecord]:
@@ -191,9 +189,10 @@ def _in_thread(
 class RelationalView:
     """A ReadView over a connection inside a read transaction."""
 
-    def __init__(self, snapshot: Snapshot, *, revision: int) -> None:
+    def __init__(self, snapshot: Snapshot, *, revision: int, history_nonce: int | None) -> None:
         self._snapshot = snapshot
         self._revision = revision
+        self._history_nonce = history_nonce
         self._lock = asyncio.Lock()
 
     @property
@@ -230,10 +229,14 @@ class RelationalView:
     cluster_reports = _in_thread(cluster_reads.cluster_reports)
     cluster_relations = _in_thread(cluster_reads.cluster_relations)
 
-    changes_since = _in_thread(_changes_since)
     derivations = _in_thread(_derivation_records)
     derivation_counts = _in_thread(_derivation_counts)
     pending = _in_thread(_pending)
+
+    async def changes_since(self, revision: int) -> ChangeSet | None:
+        if revision == self._revision:  # nothing: the database need not be asked, which each question would do
+            return ChangeSet(chunks=_NONE, entities=_NONE, history_nonce=self._history_nonce)
+        return await self.run(lambda snapshot: change_log.changes_since(snapshot.connection, revision))
 
     async def mentions(self, kind: type[Mention], chunk_ids: Sequence[str]) -> dict[str, list[Mention]]:
         return await self.run(lambda snapshot: mentions.mentions(snapshot, kind, chunk_ids))
