@@ -49,7 +49,9 @@ def overview_parts(sources: QuoteSources) -> list[OverviewPart]:
 
 def _document_parts(sources: QuoteSources) -> Iterator[OverviewPart]:
     """Yield title and beginning, sections, names, and central sentences in the order of the document."""
-    passages = [read_passage(chunk, 1.0, {}).below(sources.section) for chunk in sources.document]
+    passages = [read_passage(chunk, 1.0, {}) for chunk in sources.document]
+    if sources.section:
+        passages = [passage.below(sources.section) for passage in passages]
     beginning = next((quote for passage in passages[:3] if (quote := _beginning(passage, MAX_BEGINNING))), None)
     if sources.section and not beginning:
         beginning = _first_block(passages[0])
@@ -92,9 +94,9 @@ def _beginning(passage: PassageText, n_chars: int) -> Quote | None:
 
 def _first_block(passage: PassageText) -> Quote | None:
     """Return the first block below a heading, which may be a list, code or a table; None where there is none."""
-    blocks = [block for block in passage.blocks if block.kind not in (BlockKind.HEADING, BlockKind.NOISE)]
-    spans = [(block.start, min(block.end, block.start + MAX_BEGINNING)) for block in blocks[:1]]
-    return _quote(passage, spans[0]) if spans else None
+    blocks = (block for block in passage.blocks if block.kind not in (BlockKind.HEADING, BlockKind.NOISE))
+    block = next(blocks, None)
+    return _quote(passage, (block.start, min(block.end, block.start + MAX_BEGINNING))) if block else None
 
 
 def _cut(text: str, start: int, n_chars: int) -> int:

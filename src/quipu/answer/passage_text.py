@@ -93,6 +93,7 @@ class PassageText:
         return replace(self, blocks=self.blocks[begin:end])
 
     def _n_marks(self, index: int) -> int:
+        """Return with how many marks a heading begins: 2 for "## Install", 0 for one of plain text."""
         line = self.text[self.blocks[index].start : self.blocks[index].end].lstrip()
         return len(line) - len(line.lstrip("#="))
 

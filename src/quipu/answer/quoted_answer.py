@@ -50,8 +50,9 @@ def quote_answer(query: Query, answer_input: AnswerInput) -> AnswerDraft:
         parts = overview_parts(sources)
         if parts:
             section = f" of the section '{sources.section}'" if sources.section else ""
-            read_as = f"read as a question for an overview{section}"
-            return _draft(parts, answer_input, is_supported=True, trace_notes=(read_as,))
+            return _draft(
+                parts, answer_input, is_supported=True, trace_notes=(f"read as a question for an overview{section}",)
+            )
         return AnswerDraft(text=_nothing_found(query, answer_input), generator=EXTRACTIVE)
     passages = sources.passages() if quotable_passages(answer_input) else []
     quotes = choose_quotes(sources.question, passages, subject=sources.subject) if passages else []

@@ -4,7 +4,8 @@ A passage is named by its headings, the terms that it defines, the captions and 
 first of its document, by the title. Another one refers to it by the same phrase ("see Timeouts", "Table 2") or by a
 link in Markdown. A phrase consists of the content terms of a name, so that other forms of its words refer to it, too.
 
-The numbers of sections are also read as questions and headings write them ("stave two", "III", "第十二回").
+The numbers of sections are also read as questions and headings write them ("stave two", "III", "第十二回"). The index
+has no keys of these forms.
 """
 
 import posixpath

@@ -92,6 +92,12 @@ async def test_a_section_that_no_document_has_is_not_answered_by_another(library
     assert await _overview(library, "What happens in chapter 9 of the Tale?") == []
 
 
+async def test_a_heading_without_words_is_no_section_of_an_overview(library: Library) -> None:
+    await library.publish(page("Silk", f"{SILK}\n\n# #\n\n{SALT}"), page("Salt", SALT))
+    first = (await _overview(library, "What is Silk about?"))[0]
+    assert first.quote and first.quote.text == SILK
+
+
 async def test_of_a_section_without_a_paragraph_its_first_block_is_shown(library: Library) -> None:
     await library.publish(page("The Tale", f"{SALT}\n\n## Install\n\n```\npip install tale\n```\n\n## Use\n\n{SILK}"))
     parts = await _overview(library, "Summarise the install section of the Tale.")
